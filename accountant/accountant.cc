@@ -19,10 +19,10 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the loss grid: a third of a second; and the share of the budget that is left at least for a
-// bound that is asked for last.
+// Work on the loss grid: a third of a second; and the least share of the budget that is kept for
+// the bound asked for last.
 constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
-// What of the budget the composition above another may take, where one below is asked about too.
+// The share of the budget for the composition above another, if one below is asked about too.
 constexpr double kOfAbove = 0.6;
 constexpr char kOutOfReach[] =
     "the privacy loss distribution is out of reach of the loss grid; answered by rdp";
@@ -58,7 +58,7 @@ Answer Narrower(Answer a, Answer b) {
   return answer;
 }
 
-// What a method, or the best of all that apply, answers to one question. All compositions that it
+// Answers one question by one method, or by the best of all that apply. All compositions that it
 // asks about share one budget of work, and the laws of their epochs.
 class Asking {
  public:
@@ -123,13 +123,13 @@ absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& compositi
   return Answer{bounds.value, Method::kPld, {}};
 }
 
-// What of `known`, if anything, and another answer is left.
+// The intersection of `known`, if there is one, and another answer.
 Answer And(std::optional<Answer> known, Answer other) {
   return known.has_value() ? Narrower(*std::move(known), std::move(other)) : other;
 }
 
-// What is known of the loss of an exact composition: by the contour on one line, pld as far as it
-// gets soon, the contour by jumps, then pld, until the interval is as narrow as asked for.
+// Answers for an exact composition by its loss: by the contour on one line, pld as far as it gets
+// soon, the contour by jumps, then pld, until the interval is as narrow as asked for.
 absl::StatusOr<std::optional<Answer>> Asking::ByLoss(Method method, const Composition& composition,
                                                      double most_work) {
   std::optional<Answer> known;
@@ -186,9 +186,9 @@ absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composi
   return answer;
 }
 
-// Of a composition that is not exact: the upper bound of one above it, or that of its Rényi curve
-// where it is less; the lower bound of one below it. (The Rényi curve of one above says no more
-// than its own.)
+// Answers for a composition that is not exact. Upper bound: that of an exact one above it, or of
+// its own Rényi curve if that is less. Lower bound: that of an exact one below it. (The Rényi curve
+// of the one above says no more than its own.)
 absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composition) {
   ASSIGN_OR_RETURN(const rdp::Converted by_curve, question_.Rdp(composition, options_.limits));
   const Answer by_rdp = AnswerOf(by_curve);
@@ -233,7 +233,7 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
   return answer;
 }
 
-// What is known of the loss of an exact composition, in closed form where there is one.
+// Answers for an exact composition: in closed form if there is one, else by its loss.
 absl::StatusOr<std::optional<Answer>> Asking::OfLoss(Method method, const Composition& composition,
                                                      double most_work) {
   if (std::optional<Answer> closed = Closed(method, composition); closed.has_value()) return closed;
@@ -291,7 +291,7 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
 
 absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) {
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
-  // Where curves are left out, or rdp alone answers, that says why.
+  // No warning of a wide interval if curves are left out or rdp alone answers: that explains it.
   const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower() == 0;
   const bool explained =
       rdp_alone || std::count(answer.warnings.begin(), answer.warnings.end(), kCurvesLeftOut) > 0;

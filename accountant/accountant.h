@@ -30,8 +30,8 @@ absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double del
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
                                     const Options& options);
 
-// The same for one direction. Where a method (rdp) bounds only the larger of both directions, that
-// bound is the answer.
+// The same for one direction. A method (rdp) that bounds only the larger of both directions answers
+// with that bound.
 absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
                                         double delta, const Options& options);
 absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,

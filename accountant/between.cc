@@ -7,14 +7,14 @@
 #include <variant>
 #include <vector>
 
-#include "accountant/mechanism/bounded_range.h"
-#include "accountant/mechanism/fixed_size.h"
 #include "accountant/mechanism/outcome_parts.h"
-#include "accountant/mechanism/profile_pair.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/profile_pair.h"
 #include "accountant/pld/pld.h"
 #include "accountant/rdp/curve_profile.h"
 #include "accountant/rdp/rdp.h"
+#include "accountant/recursion/bounded_range.h"
+#include "accountant/recursion/fixed_size.h"
 #include "accountant/selection/chosen_profile.h"
 #include "base/status.h"
 
@@ -22,7 +22,8 @@ namespace dpledger::accountant {
 namespace {
 
 constexpr double kNegligible = 1e-9;
-// Of what stands for guarantees from below: a Gaussian of more is out of every method's reach.
+// The greatest rho of a Gaussian that stands for a guarantee from below: more is out of every
+// method's reach.
 constexpr double kGreatestRho = 1e9;
 constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
@@ -124,9 +125,9 @@ struct Runs {
   double probability;  // of at least so many, at least
 };
 
-// How many of `count` selections make a run. Whether the Poisson number of one is 0 is seen, and
-// the same whatever the data. Either all of them, or three deviations fewer than the mean
-// (Cantelli).
+// The number of `count` selections that make a run. The output shows whether the Poisson number of
+// a selection is 0, and that does not depend on the data. Either all make a run, or at least three
+// deviations fewer than the mean (Cantelli).
 Runs RunsOf(const BestOf& best, uint64_t count) {
   constexpr double kWorthAll = 0.1, kRounding = 1e-9;
   if (std::isfinite(best.eta)) return {count, 1};

@@ -22,9 +22,10 @@ bool IsCurvesAlone(const Composition& composition);
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
                                   const Limits& limits);
 
-// What dominates the same composition with each kind of rounds on samples of fixed size in blocks,
-// which show less than each round by itself where there are many. nullopt if there is none, or no
-// block is within reach. They put a part in 10^4 of `delta` at infinity.
+// Dominates the composition that `above` dominates. Each kind of rounds on samples of fixed size
+// stands in blocks, and many rounds in a block show less than each round by itself. nullopt if
+// there are no such rounds, or no block is within reach. The blocks put a part in 10^4 of `delta`
+// at infinity.
 absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, double delta,
                                                     const Limits& limits);
 
@@ -34,8 +35,8 @@ absl::StatusOr<std::optional<Composition>> InBlocks(const Composition& above, do
 bool HasLooseChoices(const Composition& composition);
 Composition WithCurvesOfChoices(Composition composition);
 
-// What is exact and below a composition: with probability at least `share`, whatever the data, the
-// outputs say at least as much as those of `dominated`.
+// An exact composition below another: with probability at least `share`, whatever the data, the
+// other's outputs show at least as much as those of `dominated`.
 struct LowerPart {
   Composition dominated;
   double share = 1;  // in (0, 1]

@@ -34,7 +34,7 @@ class Interval {
   double upper_ = std::numeric_limits<double>::infinity();
 };
 
-// What two intervals for one value leave of it. Where they have no point in common, one of the two
+// The intersection of two intervals for one value. If they have no point in common, one of the two
 // computations is wrong, and nobody can say which: then the least interval around both, and an
 // error that names both is logged.
 Interval Meet(const Interval& a, std::string_view name_of_a, const Interval& b,
@@ -43,7 +43,7 @@ Interval Meet(const Interval& a, std::string_view name_of_a, const Interval& b,
 enum class Method { kBest, kRdp, kPld, kContour, kGaussian };
 enum class Adjacency { kAddOrRemoveOne, kReplaceOne, kZeroOut };
 // The direction of the hockey-stick divergence of a dominating pair: P against Q (remove), or Q
-// against P (add); see mechanism/pair.h. A guarantee is the worse of both.
+// against P (add); see pair/pair.h. A guarantee is the worse of both.
 enum class Direction { kRemove, kAdd };
 
 // "rdp", "pld", ...

@@ -1,4 +1,4 @@
-// How much time and memory a question may take. Every long loop of the accountant calls Check()
+// Bounds the time and the memory of a question. Every long loop of the accountant calls Check()
 // regularly.
 #pragma once
 
@@ -11,7 +11,8 @@
 namespace dpledger::accountant {
 
 // FAILED_PRECONDITION, reason ROUNDING_MODE, unless this thread's arithmetic is what every bound is
-// derived for: rounded to nearest, with subnormal numbers. Whatever lets a caller in asks it first.
+// derived for: rounded to nearest, with subnormal numbers. Every way into the accountant calls it
+// first.
 absl::Status CheckArithmetic();
 
 struct Limits {
@@ -20,11 +21,11 @@ struct Limits {
   int64_t max_fft_bins = int64_t{1}
                          << 21;  // 2^21 doubles: 16 MiB an array, about 60 ms a transform
 
-  // What one question may take on the loss grid, counted rather than timed (pld/work.h): a second
-  // or so. All compositions that it is answered by share it.
+  // The work that one question may take on the loss grid, counted rather than timed (pld/work.h):
+  // about a second. All compositions that serve one question share it.
   double max_grid_work = 1.1e9;
 
-  // The same for a contour by jumps (contour/ladder.h); where it is less, a line takes less too.
+  // The same for a contour by jumps (contour/ladder.h); set below this, it limits a line too.
   double max_jump_work = 7e8;
 
   // DEADLINE_EXCEEDED or CANCELLED when it is time to stop.

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "dpledger_accounting.h"
 #include "events/wire_errors.h"
-#include "ledger/questions.h"
+#include "questions/answers.h"
 
 namespace dpledger::accounting {
 namespace {

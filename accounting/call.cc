@@ -10,8 +10,8 @@
 #include "events/names.h"
 #include "events/proto_json.h"
 #include "events/wire_errors.h"
-#include "ledger/accounting_calls.h"
-#include "ledger/given_events.h"
+#include "questions/calls.h"
+#include "questions/given_events.h"
 
 namespace dpledger::accounting {
 namespace {
@@ -31,7 +31,7 @@ absl::StatusOr<std::string> AnswerOf(Encoding encoding, std::string_view questio
   Request request;
   RETURN_IF_ERROR(Parse(encoding, question, request));
   ASSIGN_OR_RETURN(const auto response,
-                   accountant::AnswerCall(request, accountant::SubjectOfEvents, {}));
+                   questions::AnswerCall(request, questions::SubjectOfEvents, {}));
   return Serialize(encoding, response);
 }
 

@@ -20,8 +20,8 @@
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "merkle/authenticator.h"
-#include "server/accounting_service.h"
-#include "server/stored_history.h"
+#include "server/questions/accounting_service.h"
+#include "server/questions/stored_history.h"
 
 namespace dpledger {
 namespace {

@@ -18,8 +18,8 @@
 #include "dpledger/v1/recompute_service.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "merkle/authenticator.h"
-#include "server/recompute_service.h"
-#include "server/stored_history.h"
+#include "server/questions/stored_history.h"
+#include "server/recompute/recompute_service.h"
 
 namespace dpledger {
 namespace {

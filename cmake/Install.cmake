@@ -14,8 +14,8 @@ install(TARGETS dpledger_accountant dpledger_base ${accountant_libraries}
 install(EXPORT accountant NAMESPACE dpledger:: FILE accountant.cmake DESTINATION ${package_folder})
 install(FILES ${PROJECT_SOURCE_DIR}/accountant/include/dpledger/accountant.h DESTINATION include/dpledger)
 foreach(header accountant.h interval.h limits.h audit/audit.h calibration/calibration.h filter/filter.h
-    mechanism/composition.h mechanism/history.h mechanism/pair.h mechanism/renyi_bound.h
-    mechanism/trials.h mechanism/two_candidates.h profile/gaussian_fit.h profile/profile.h
+    mechanism/composition.h mechanism/history.h pair/pair.h mechanism/renyi_bound.h
+    mechanism/trials.h pair/two_candidates.h profile/gaussian_fit.h profile/profile.h
     selection/tuning_cost.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/accountant/${header} DESTINATION ${parts}/accountant/${folder})
@@ -25,12 +25,23 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/accountant/event DESTINATION ${parts}/ac
 install(FILES ${PROJECT_SOURCE_DIR}/base/status.h ${PROJECT_SOURCE_DIR}/base/value_rules.h DESTINATION ${parts}/base)
 
 if(DPLEDGER_BUILD_CLIENT)
-  install(TARGETS dpledger_c dpledger_accounting dpledger_client EXPORT client INCLUDES DESTINATION include
+  install(TARGETS dpledger_c dpledger_accounting EXPORT client INCLUDES DESTINATION include
     LIBRARY COMPONENT library NAMELINK_COMPONENT development)
-  install(TARGETS dpledger_messages EXPORT client LIBRARY COMPONENT library NAMELINK_SKIP)  # for those two alone
+  install(TARGETS dpledger_client_shared EXPORT client INCLUDES DESTINATION include ${parts}
+    LIBRARY COMPONENT library NAMELINK_COMPONENT development)
+  install(TARGETS dpledger_messages EXPORT client LIBRARY COMPONENT library NAMELINK_SKIP)  # for those three alone
   install(EXPORT client NAMESPACE dpledger:: FILE client.cmake DESTINATION ${package_folder})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/ ${PROJECT_SOURCE_DIR}/accounting/include/
     DESTINATION include)
+  # What dpledger/client.h is made of. They need Abseil alone.
+  foreach(header client/clipped_sum.h client/correlated_options.h client/correlated_privatizer.h client/declaration.h
+      client/fixed_batches.h client/integer_clip.h client/key_stream.h client/noise_plan.h client/number_format.h
+      client/privatizer.h client/privatizer_options.h client/questions.h client/root_key.h client/run_state.h
+      client/sampler.h client/internal/aes_kernels.h client/internal/in_use.h client/internal/workers.h
+      connection/server_access.h)
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${parts}/${folder})
+  endforeach()
   file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # wherever it is put
   configure_file(cmake/dpledger.pc.in dpledger.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/dpledger.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

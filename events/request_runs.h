@@ -1,7 +1,6 @@
-// Which entries of a ledger are of one request, and which of them names the caller: the first one
-// alone, so that a batch of 100 entries pays for one name. The entries of a request follow each
-// other and have its writer and its id. The server's own entries, and CONFLICT, are requests of one
-// entry.
+// Finds the entries of a ledger that are of one request. Only the first of them names the caller,
+// so that a batch of 100 entries pays for one name. The entries of a request follow each other and
+// have its writer and its id. The server's own entries, and CONFLICT, are requests of one entry.
 #pragma once
 
 #include <string>

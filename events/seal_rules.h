@@ -1,6 +1,6 @@
-// How many writers a ledger may have, and what SEAL says of those that have not closed, whatever
-// their number: an entry has at most 65,535 bytes. Whoever takes or reads entries knows the
-// writers, so nothing is lost where SEAL gives their number and digest only.
+// The number of writers that a ledger may have, and a SEAL's list of those that have not closed. An
+// entry has at most 65,535 bytes, so SEAL gives only the number and the digest of a long list.
+// Nothing is lost: to take or read the entries is to know the writers.
 //
 // Pure; thread safe.
 #pragma once
@@ -14,11 +14,11 @@
 
 namespace dpledger::events {
 
-// A ledger has at most so many writers, the server itself counted: what reads a bundle has room for
-// them.
+// A ledger has at most this many writers, the server itself counted: readers of bundles have room
+// for them.
 inline constexpr size_t kMostWriters = size_t{1} << 20;
 
-// SealOf names at most so many writers, 33 KB of names; above, it counts and hashes them.
+// SealOf names at most this many writers, 33 KB of names; it counts and hashes more.
 inline constexpr size_t kMostNamedMissing = 500;
 
 // `open`: the writers that have not closed, by name, each once.

@@ -45,7 +45,7 @@ accountant::SamplingScheme WithoutNumber(const v1::SamplingScheme& scheme) {
   return drawn;
 }
 
-// Whatever their numbers.
+// Compares all but the numbers of the epochs.
 bool AreEpochsOfOneKind(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
   return WithoutNumber(a) == WithoutNumber(b);
 }

@@ -1,6 +1,6 @@
 // The rules for the sequence of one writer's entries: the order of its rounds, the rounds of its
-// epochs, its incarnations, its end. They are one state machine over WriterStatus. Everybody who
-// sees entries in order uses it: the store before it takes one, a reader of stored entries, the
+// epochs, its incarnations, its end. They are one state machine over WriterStatus. Every reader
+// of entries in order uses it: the store before it takes one, a reader of stored entries, the
 // trainer and the command line before they send one.
 //
 //  1. A round is (incarnation, number): numbers do not go back, and one sample opens a round.
@@ -11,8 +11,8 @@
 //     undelivered entries, until their spool is imported: under policy SPOOL every incarnation that
 //     the next one does not carry on, and every incarnation of which a batch was refused.
 //  4. After its end a writer's only entries are CONFLICT and late ones.
-//  5. A writer's name belongs to the first caller that one of its entries names. Who calls is not
-//     always known (LedgerEntry.caller): an entry without a caller changes and breaks nothing.
+//  5. A writer's name belongs to the first caller that one of its entries names. The caller is
+//     not always known (LedgerEntry.caller): an entry without a caller changes and breaks nothing.
 // Each Take changes the status only if it returns OK. Errors name the field below the entry. Pure;
 // thread safe.
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace dpledger::events {
 
-// What an event does to its writer's rounds: all that the rules need of it.
+// An event's effect on its writer's rounds: all that the rules need of the event.
 struct RoundStep {
   enum class Kind { kNone, kOpens, kJoins };  // kNone: grouped rounds and mechanisms
   Kind kind = Kind::kNone;

@@ -138,8 +138,8 @@ absl::StatusOr<Caller> Authenticator::FromJwt(std::string_view token, Refusal& r
     refusal.detail = std::string(parsed.status().message());
     return InvalidToken();
   }
-  // What the token says of its issuer chooses the keys, and no more. A single issuer's keys come
-  // before the claims.
+  // The issuer that the token names chooses the keys, and nothing else. A single issuer's keys are
+  // checked before the claims.
   for (JwtIssuer* const issuer : issuers_) {
     if (issuers_.size() > 1 && parsed->issuer != issuer->issuer()) continue;
     absl::StatusOr<Caller> caller = issuer->Check(*parsed, hash);

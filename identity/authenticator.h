@@ -39,11 +39,12 @@ struct Credentials {
 std::optional<std::string_view> BearerToken(std::string_view header);
 
 struct AuthenticatorOptions {
-  // A call without credentials is the anonymous caller's, who has what the policy grants him.
+  // A call without credentials is the anonymous caller's, with the rights that the policy grants to
+  // it.
   bool allow_anonymous = false;
 };
 
-// What stands before a refusal, for the log and the access record. No byte of the credentials.
+// The details of a refusal, for the log and the access record. No byte of the credentials.
 struct Refusal {
   std::string reason;  // MISSING_CREDENTIALS, INVALID_TOKEN, EXPIRED_TOKEN, REVOKED_TOKEN,
                        // INVALID_CERTIFICATE

@@ -1,4 +1,4 @@
-// Who makes a call, as an authenticated name that may be printed, stored and compared.
+// The caller of a call: an authenticated name that may be printed, stored and compared.
 //
 // 1. A name is 1 to 512 bytes of printable ASCII without the blank and without `"`, `\` and `*`:
 //    it may stand in logs, in entries and in a policy, and no name ends like a pattern.
@@ -9,7 +9,7 @@
 //      spiffe://DOMAIN/PATH     from a certificate
 //      dns:HOST                 from a certificate, in lower case
 //      oidc:ISSUER#SUBJECT      from a JWT; the subject is escaped by percent signs
-// 3. What an outsider sent never gets into a name or an error unchecked.
+// 3. No byte of an outsider gets into a name or an error unchecked.
 // Values; thread safe.
 #pragma once
 
@@ -39,8 +39,8 @@ struct Caller {
   std::string name = kAnonymousName;
   CallerKind kind = CallerKind::kAnonymous;
   absl::Time expires = absl::InfiniteFuture();
-  // What Authenticator::StillValid looks up: of a token its hash, of a JWT the fingerprint of the
-  // key that signed it, of a certificate its own. Never a secret.
+  // The key by which Authenticator::StillValid looks the caller up: a token's hash, the fingerprint
+  // of the key that signed a JWT, a certificate's own fingerprint. Never a secret.
   Sha256Hash evidence = {};
   // Those given to a token when it was made; null: none. The policy's are not here.
   std::shared_ptr<const std::vector<Grant>> grants;

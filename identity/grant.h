@@ -52,8 +52,8 @@ bool RoleHas(Role role, Permission permission);
 // The roles that have the permission, the weakest first.
 std::vector<Role> RolesWith(Permission permission);
 
-// What a call is about. Names that were not checked are fine: they match nothing that they are not
-// equal to. Empty fields are not known or do not apply.
+// The object of a call. Names that were not checked are safe: they match only names equal to them.
+// Empty fields are not known or do not apply.
 struct Resource {
   std::string project;   // "vision"; "-" for all projects
   std::string ledger;    // "mnist"; empty: the whole project

@@ -111,7 +111,7 @@ Sha256Hash FingerprintOf(EVP_PKEY* key) {
   return HashOf({reinterpret_cast<const char*>(der), static_cast<size_t>(std::max(size, 0))});
 }
 
-// What the key is for; nullopt: not for us.
+// The algorithm that the key is for; nullopt: none that we use.
 absl::StatusOr<std::optional<JwtAlgorithm>> AlgorithmOf(const Json& jwk) {
   ASSIGN_OR_RETURN(const std::string* const kty, TextOf(jwk, "kty"));
   for (const char* secret : {"d", "p", "q", "k"}) {

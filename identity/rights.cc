@@ -42,7 +42,7 @@ absl::StatusOr<PolicyLine> ParseLine(absl::string_view rest) {
   return line;
 }
 
-// What `resource` is called in an error: its name if it is one, and never bytes that are none.
+// The name of `resource` in an error; never bytes that are no valid name.
 std::string NameOf(const Resource& resource) {
   if (resource.project.empty()) return "this server";
   if (resource.project == "-") return "all projects";

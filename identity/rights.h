@@ -1,5 +1,5 @@
-// Who may do what. A policy file grants roles to callers; a token also brings the grants that it
-// was made with. What nothing grants is denied.
+// Decides which caller may do what. A policy file grants roles to callers; a token also brings the
+// grants that it was made with. Anything that is not granted is denied.
 //
 //   # who                                      role     where
 //   token:alice-trainer                        trainer  projects/vision
@@ -64,7 +64,7 @@ class Rights {
   //
   // An empty resource is the server as a whole, which only a grant of everything covers; but for
   // kAsk it is a question about events in the request, which a grant of any scope allows.
-  // kSealWithMissing is granted to admins, and to the ledger's creator if he may seal.
+  // kSealWithMissing is granted to admins, and to a ledger's creator that may seal.
   absl::Status Decide(const Caller& caller, Permission permission, const Resource& resource) const;
   bool Allows(const Caller& caller, Permission permission, const Resource& resource) const;
 

@@ -8,7 +8,7 @@
 //    ("tokens_kept"); changes are refused until it is whole. A token is revoked by a line of the
 //    file, never by the lack of the file.
 // 4. The times of last use are kept beside (FILE.use), written at most once a minute and not
-//    synced. Where that fails, as on a volume mounted for reading, they are known in memory alone.
+//    synced. If that fails, as on a read-only volume, they are kept in memory alone.
 // Thread safe.
 #pragma once
 

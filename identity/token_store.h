@@ -1,4 +1,4 @@
-// Where tokens are kept. Several servers of one PostgreSQL database share the tokens by sharing
+// A store of tokens. Several servers of one PostgreSQL database share the tokens by sharing
 // the store; today that is a file on a volume that all mount (identity/token_file.h). An engine may
 // keep them elsewhere behind this interface.
 //

@@ -58,7 +58,7 @@ absl::Status CheckImported(const BatchDraft::Entry& imported, const v1::Import& 
   return absl::OkStatus();
 }
 
-// Copies hold nothing but what was copied, and nothing else holds copies.
+// An import has IMPORTED entries only, and no other ledger has any.
 absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, uint64_t sequence) {
   if (head.first->has_import()) {
     if (entry.body == v1::NewEntry::kImported) {

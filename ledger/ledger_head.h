@@ -52,7 +52,7 @@ inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
 
 // When, and from whom, the server has a request.
 struct Arrival {
-  // A time alone: of a caller whom nobody asked who he is. Both must outlive the call.
+  // A time alone: the caller was not asked for a name. Both must outlive the call.
   Arrival(absl::Time at, std::string_view by = {}) : time(at), caller(by) {}  // NOLINT
 
   absl::Time time;
@@ -106,7 +106,7 @@ absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraf
                                          const Arrival& arrival);
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
                                          const Arrival& arrival);
-// Whether the caller may write this batch at all: whether its writer is his, or nobody's yet.
+// Whether the caller may write this batch at all: the writer is the caller's, or nobody's yet.
 absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::string_view caller);
 // The CONFLICT entry that a refused batch adds to the ledger, if the batch may describe something
 // that was released and the ledger does not say so yet; else nullopt. The request id of the refused

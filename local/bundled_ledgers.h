@@ -16,7 +16,7 @@
 #include "ledger/ledger_head.h"
 #include "ledger_store/store.h"
 #include "merkle/tile.h"
-#include "server/signed_logs.h"
+#include "server/signing/signed_logs.h"
 
 namespace dpledger::local {
 

@@ -4,7 +4,7 @@
 // docs/formats.md, section 2, says what is in the folder.
 //
 //  1. One process at a time has a folder open. In one process all who ask for a folder share it.
-//  2. Nothing listens, and nobody is asked who he is: whoever may write the folder may append.
+//  2. Nothing listens, and callers have no names: whoever may write the folder may append.
 //  3. The folder is signed by a key of its own, made with it; when the last channel is gone, all
 //     that was appended has been signed.
 //  4. A folder that holds anything else is not touched.

@@ -8,7 +8,7 @@
 #include "grpcpp/channel.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/store.h"
-#include "server/signed_logs.h"
+#include "server/signing/signed_logs.h"
 
 namespace dpledger::local {
 

@@ -10,7 +10,7 @@
 #include "ledger_store/evidence/signing_key_file.h"
 #include "ledger_store/evidence/start_check.h"
 #include "merkle/authenticator.h"
-#include "server/signing.h"
+#include "server/signing/signing.h"
 
 namespace dpledger::local {
 namespace {

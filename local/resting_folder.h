@@ -12,7 +12,7 @@
 #include "ledger_store/store.h"
 #include "local/read_only_store.h"
 #include "local/read_services.h"
-#include "server/signed_logs.h"
+#include "server/signing/signed_logs.h"
 
 namespace dpledger::local {
 

@@ -20,7 +20,7 @@ struct Range {
   uint64_t end;
 };
 
-// Where RFC 6962, section 2.1, splits a range of at least two leaves.
+// The point at which RFC 6962, section 2.1, splits a range of at least two leaves.
 uint64_t SplitOf(const Range& range) {
   return range.begin + std::bit_floor(range.end - range.begin - 1);
 }

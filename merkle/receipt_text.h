@@ -1,4 +1,4 @@
-// What a server signs of a receipt, for a client that asks for it: the bytes, and the check. The
+// The bytes that a server signs of a receipt, for a client that asks for it, and their check. The
 // key is the one that signs the server's checkpoints; docs/formats.md, section 7.2. Pure; thread
 // safe.
 #pragma once

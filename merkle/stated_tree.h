@@ -1,4 +1,4 @@
-// What a note of somebody else's states, before anybody asks who signed it. Pure; thread safe.
+// Reads the tree that another's note states, before anybody asks who signed it. Pure; thread safe.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ Hash PerfectRoot(std::span<const Hash> hashes) {
   return row[0];
 }
 
-// Where in the tiles a subtree of the tree lies: its hashes are `count` neighbours in one tile.
+// The place of a subtree in the tiles: its hashes are `count` neighbours in one tile.
 struct TilePlace {
   TileId id;
   size_t first;

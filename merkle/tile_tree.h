@@ -19,7 +19,7 @@
 
 namespace dpledger::merkle {
 
-// Where tiles are kept.
+// A store of tiles.
 class TileReader {
  public:
   virtual ~TileReader() = default;

@@ -289,7 +289,7 @@ absl::Status Follower::Refuse(const std::string& what, const char* reason, const
 
 absl::Status Follower::Contradicts(const absl::Status& refused, const Note& note,
                                    RegistrySource& source) {
-  // What does not fit may follow another past than the one that was accepted.
+  // Entries that do not fit may follow another past than the one that was accepted.
   RETURN_IF_ERROR(CheckPast(note, source));
   // Until here nothing said that these entries are those that were signed.
   std::map<std::string, std::string> metadata = ReasonOf(refused).metadata;

@@ -1,14 +1,13 @@
-// Somebody who watches a registry: reads every entry of it, remembers what it said, and notices
-// when it says something else. An auditor's follower and a witness are the same but for what they
-// do afterwards.
+// Watches a registry: reads every entry, remembers what the registry said, and notices when it says
+// something else. An auditor's follower and a witness differ only in what they do afterwards.
 //
-//  1. What was accepted is durable before Follow or Advance returns.
+//  1. Everything that it accepts is durable before Follow or Advance returns.
 //  2. A checkpoint is accepted only if the current key signed it, its entries hash to its root,
-//  they
-//     carry on those accepted before, each of them may stand where it does
+//     they carry on those accepted before, each of them may stand where it does
 //     (registry/registry_log.h), and the last one has the root of the map.
-//  3. What a refused checkpoint shows is handed out as evidence that others can check.
-// What it cannot see: what the ledgers' entries say, and what nobody registered. Not thread safe.
+//  3. A refused checkpoint is handed out as evidence that others can check.
+// It cannot see the contents of ledgers' entries, or a ledger that nobody registered.
+// Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +93,7 @@ class Follower {
   absl::Status Refuse(const std::string& what, const char* reason, const merkle::Note& note);
   // A contradiction with the checkpoint accepted before.
   absl::Status Contradicts(const std::string& what, const merkle::Note& note);
-  // A contradiction between entries under one checkpoint. What cannot be proved is left out.
+  // A contradiction between entries under one checkpoint. Evidence that proves nothing is left out.
   absl::Status Contradicts(const absl::Status& refused, const merkle::Note& note,
                            RegistrySource& source);
 

@@ -1,8 +1,9 @@
-// What the registry's map says of a ledger: its latest registration, bound to all those before it.
-// docs/formats.md, section "The map of heads", has the bytes. Thread safe.
+// A ledger's head, its value in the registry's map: the latest registration, bound to all those
+// before it. docs/formats.md, section "The map of heads", has the bytes. Thread safe.
 //
 // A map alone lets its signer put any head into any version. The chain is what makes a head a
-// history: whoever is shown all its points sees every root that was ever registered under the name.
+// history: a reader who is shown all its points sees every root that was ever registered under the
+// name.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ struct Head {
   std::string ToBytes() const;
 };
 
-// Where the map has the ledger of this origin, and the hash of its leaf there.
+// The map's key for the ledger of this origin, and the hash of its leaf there.
 merkle::Hash HeadKey(std::string_view origin);
 merkle::Hash HeadLeaf(std::string_view origin, const Head& head);
 

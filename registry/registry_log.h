@@ -35,19 +35,19 @@ inline constexpr char kWentBack[] = "REGISTRY_WENT_BACK";
 inline constexpr char kNotProven[] = "GROWTH_NOT_PROVEN";
 
 // Parses an entry of the registry. INVALID_ARGUMENT unless the bytes are its one spelling:
-// sequence, a recorded_time of a whole minute, and a key, a registered ledger or a map's root. What
-// a reader skips, or takes the last of two of, could tell another one something else.
+// sequence, a recorded_time of a whole minute, and a key, a registered ledger or a map's root.
+// Otherwise two readers could read two things, because one skips a field, or takes the last of two.
 absl::StatusOr<v1::LedgerEntry> ParseRegistryEntry(std::string_view bytes);
 
-// What a `registered` entry says. INVALID_ARGUMENT unless it has a size, a root of 32 bytes, a
-// state that is OPEN or SEALED, and an origin of a ledger below `registry_origin`.
+// The point that a `registered` entry states. INVALID_ARGUMENT unless it has a size, a root of 32
+// bytes, a state that is OPEN or SEALED, and an origin of a ledger below `registry_origin`.
 absl::StatusOr<Point> PointOf(const v1::LedgerEntry& entry, std::string_view registry_origin);
 
 class RegistryLog {
  public:
   // An empty registry of this name.
   explicit RegistryLog(std::string origin) : origin_(std::move(origin)) {}
-  // What ToState gave. DATA_LOSS if it is not that.
+  // From the result of ToState. DATA_LOSS if it is anything else.
   static absl::StatusOr<RegistryLog> FromState(const v1::RegistryState& state);
   // Without frontier and note, which are its owner's. Precondition: empty, or at
   // the end of a publication.

@@ -1,4 +1,4 @@
-// Where a registry is read from: a server, or a mirror of its files. Nothing that comes from there
+// A source of a registry's entries: a server, or a mirror of its files. Nothing that comes from it
 // is believed before it is checked (registry/follower.h). Not thread safe.
 #pragma once
 

@@ -7,15 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 
 namespace dpledger::registry {
 
 class ServerSource::Impl {
  public:
-  Impl(const client::ServerAccess& server, absl::Duration patience)
-      : address_(server.address), patience_(patience), channel_(client::Connect(server)) {
+  Impl(const connection::ServerAccess& server, absl::Duration patience)
+      : address_(server.address), patience_(patience), channel_(connection::Connect(server)) {
     if (channel_.ok()) stub_ = v1::AuditService::NewStub(*channel_);
   }
 
@@ -27,7 +27,7 @@ class ServerSource::Impl {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + patience_));
     const absl::Status status =
-        client::FromGrpc((stub_.get()->*method)(&context, request, &response));
+        connection::FromGrpc((stub_.get()->*method)(&context, request, &response));
     if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
     return absl::UnavailableError(absl::StrCat("server ", address_, ": ", status.message()));
   }
@@ -39,7 +39,7 @@ class ServerSource::Impl {
   std::unique_ptr<v1::AuditService::Stub> stub_;
 };
 
-ServerSource::ServerSource(const client::ServerAccess& server, absl::Duration patience)
+ServerSource::ServerSource(const connection::ServerAccess& server, absl::Duration patience)
     : impl_(std::make_unique<Impl>(server, patience)) {}
 
 ServerSource::~ServerSource() = default;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "client/server_access.h"
+#include "connection/server_access.h"
 #include "registry/registry_source.h"
 
 namespace dpledger::registry {
@@ -16,7 +16,7 @@ class ServerSource : public RegistrySource {
  public:
   // Every call must be answered within `patience`. If `server` cannot be dialled at all
   // (client::Connect), every call says why.
-  ServerSource(const client::ServerAccess& server, absl::Duration patience);
+  ServerSource(const connection::ServerAccess& server, absl::Duration patience);
   ~ServerSource() override;
 
   absl::StatusOr<std::string> Read(const std::string& path) override;

@@ -8,9 +8,9 @@
 #include "ledger_store/descriptors.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "merkle/authenticator.h"
-#include "server/own_ledgers.h"
-#include "server/signed_root.h"
-#include "server/stored_history.h"
+#include "server/own_ledgers/own_ledgers.h"
+#include "server/questions/signed_root.h"
+#include "server/questions/stored_history.h"
 #include "server/summaries/stored_summary.h"
 
 namespace dpledger::server {

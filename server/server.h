@@ -15,23 +15,23 @@
 #include "absl/time/time.h"
 #include "front/front.h"
 #include "ledger_store/store.h"
-#include "server/access_record.h"
-#include "server/accounting_service.h"
-#include "server/admin_service.h"
-#include "server/audit_service.h"
 #include "server/callers.h"
 #include "server/desk/desk.h"
 #include "server/grpc_door/grpc_door.h"
 #include "server/http_door/http_door.h"
-#include "server/ledger_service.h"
 #include "server/log.h"
 #include "server/metrics/metrics.h"
-#include "server/receipt_signer.h"
-#include "server/recompute_service.h"
-#include "server/signing.h"
-#include "server/signing_loop.h"
+#include "server/own_ledgers/access_record.h"
+#include "server/questions/accounting_service.h"
+#include "server/recompute/recompute_service.h"
+#include "server/services/admin_service.h"
+#include "server/services/audit_service.h"
+#include "server/services/ledger_service.h"
+#include "server/signing/receipt_signer.h"
+#include "server/signing/signing.h"
+#include "server/signing/signing_loop.h"
 #include "server/snapshot_door.h"
-#include "server/statement_service.h"
+#include "server/statement/statement_service.h"
 #include "server/summaries/dataset_totals.h"
 #include "server/summaries/group_fan_out.h"
 #include "server/summaries/ledger_index.h"
@@ -119,7 +119,7 @@ class Server {
   const std::shared_ptr<Authorizer> authorizer_;
   std::unique_ptr<front::Front> front_;
   std::unique_ptr<AccessRecord> record_;  // null: callers are not known
-  std::unique_ptr<Callers> callers_;      // null: nobody is asked who he is
+  std::unique_ptr<Callers> callers_;      // null: callers are not asked for a name
   std::unique_ptr<AdminService> admin_;   // null with it
   std::unique_ptr<Metrics> metrics_;      // before the desk, which tells it of calls to its end
   std::unique_ptr<Desk> desk_;

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "ledger/questions.h"
+#include "questions/answers.h"
 #include "server/metrics/process_figures.h"
 #include "server/server.h"
 
@@ -105,7 +105,7 @@ void PullFront(const front::Front* front, Metrics& metrics) {
 void Server::PullFigures(const std::string& store_folder) {
   metrics_->Pull({"dpledger_build_info", "Always 1; the version is a label.", PulledKind::kGauge,
                   []() -> Samples {
-                    return {{1, {{"version", accountant::Version()}}}};
+                    return {{1, {{"version", questions::Version()}}}};
                   }});
   metrics_->Pull(
       "dpledger_ready", "1 while the server as a whole is ready.", PulledKind::kGauge, [this] {

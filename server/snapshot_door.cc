@@ -54,12 +54,6 @@ int OpenFolderOf(const fs::path& path) {
   return ::open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-std::string Beside(const std::string& store_folder, const char* what) {
-  fs::path path = fs::path(store_folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // "store/"
-  return path.string() + what;
-}
-
 void Say(int connection, std::string_view text) {
   // A line fits into the socket's buffer. Who does not read it has gone.
   (void)::send(connection, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

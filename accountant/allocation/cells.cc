@@ -26,20 +26,21 @@ constexpr double kWeights[4] = {0.36268378337836198297, 0.31370664587788728734,
 constexpr double kPanel = 0.248;
 // Spreads below the mean within which most of the law lies, whatever its shape.
 constexpr double kUsualBelow = 4;
-// Of a place's distance beyond what the rest of the sum makes up for, times the mesh's root: a step
-// there. (4 in place of 2 or 1 takes a tenth, and a quarter, less time for as many digits.)
+// The grid's step at a place is at least kBeyond·√mesh times the place's distance beyond
+// SignedScale::decided. For as many digits 4 takes a tenth less time than 2, and a quarter less
+// than 1.
 constexpr double kBeyond = 4;
 // In the exponent, relative to the mesh.
 constexpr double kMostInOneStep = 4;
 
-// Of a grid's step at `place`, relative to the mesh.
+// A grid's step at `place`, relative to the mesh.
 double StepAt(double place, double mean, double spread, double part) {
   return std::fmax(part, std::fmin(place, std::hypot(spread, place - mean)));
 }
 
-// A step at `place`, of places of both signs. What is far below the mean adds to the positive part
-// next to nothing: fewer points there. And beyond what the rest of the sum makes up for the
-// positive part is linear, whatever the step.
+// The step at `place` of a grid over places of both signs. It is wider far below the mean, where
+// the law adds next to nothing to the positive part, and far from 0, where the rest of the sum
+// cannot change the sign: there the positive part is linear, and any step will do.
 double SignedStep(double place, const SignedScale& scale, double mesh) {
   const double off = place - scale.mean;
   const double coarser = off < 0 ? 1 - off / (kUsualBelow * scale.spread) : 1;
@@ -197,7 +198,7 @@ Cells SharesOf(const Round& round, const std::vector<double>& x) {
     cells.relative_error = std::fmax(cells.relative_error,
                                      (4 * distance * distance + 8 * panels + 64) * kUnitRoundoff +
                                          round.ShareError(farthest, width));
-    // What the rule's nodes lose to underflow, in least doubles (CLAIM.md).
+    // The rule's nodes lose at most this to underflow, in least doubles (CLAIM.md).
     cells.lost = std::fmax(
         cells.lost, 8 * panels * (8 + 1 / cell.whole) * std::numeric_limits<double>::denorm_min());
   }

@@ -8,8 +8,8 @@
 
 namespace dpledger::accountant::allocation {
 
-// How the place of a sum is rounded: to nearest, and its error counted relatively (positive
-// places), or surely upwards or downwards (places of both signs).
+// Rounding of the place of a sum: to nearest, with a relative error that is counted (positive
+// places), or always upwards or downwards (places of both signs).
 enum class Places { kNearest, kUp, kDown };
 
 struct Atoms {
@@ -35,8 +35,8 @@ struct Cells {
 // All masses at the ends of their cells, the mean kept: greater in the convex order. Rounded up by
 // `lost` alone.
 Atoms Split(const Cells& cells);
-// All mass of a cell at its mean: less in the convex order. What underflow may have spoilt is
-// dropped.
+// All mass of a cell at its mean: less in the convex order. Drops masses so small that underflow
+// may have spoilt them.
 Atoms Merge(const Cells& cells);
 // The same with places rounded down, and the second sum kept.
 Atoms MergeDown(const Cells& cells);
@@ -53,7 +53,7 @@ std::vector<double> Grid(double mean, double spread, double part, double mesh, d
 // Of places of both signs: outwards from 0, where the positive part of the sum has its kink.
 std::vector<double> SignedGrid(const SignedScale& scale, double mesh, double from, double to);
 
-// What one round adds (one_round.h), for x ~ N(0,1) in [low, high].
+// One round's cells (one_round.h), for x ~ N(0,1) in [low, high].
 Cells OneRound(const Ratio& round, double low, double high, double mesh);
 // The places are rounded, upwards or downwards as asked; the second sum is that of the other
 // record's ratios, e^{-μx - μ²/2}.

@@ -45,17 +45,17 @@ class Doubling {
   double loss_error() const { return loss_error_; }
   // Of the second sum's means, relative.
   double second_error() const { return second_error_; }
-  // What an upper law leaves out: Q-mass and P-mass.
+  // The Q-mass and the P-mass that an upper law leaves out.
   double q_cut() const { return q_cut_; }
   double p_cut() const { return p_cut_; }
-  // Products of two masses that were formed, and as many as take as long as all else that was done.
+  // The work done: products of two masses, and everything else in products that take as long.
   double products() const { return products_; }
 
  private:
   // A round's ends take a quarter of the tail; each of at most 2·54 sums two parts in kTailParts.
   static constexpr double kTailParts = 512;
   static constexpr double kLostToRounding = 10;
-  // A law, a panel of a round's integrals and a point of a grid take as long as so many products.
+  // The work of a law, a panel of a round's integrals and a point of a grid, in products.
   static constexpr double kProductsOfLaw = 1e5, kProductsOfPanel = 180, kProductsOfPoint = 45;
 
   Places places() const {
@@ -197,7 +197,7 @@ absl::StatusOr<Atoms> Doubling<Round>::Sum(const Limits& limits) {
   uint64_t summed = 0, size = 1;
   for (uint64_t left = rounds_;;) {
     if (power.q.empty()) return Atoms{};
-    // Rounding takes all of a lower law of so many rounds.
+    // With this many rounds, rounding leaves nothing of a lower law.
     if (bound_ == Bound::kLower && log_error_ > kLostToRounding) return Atoms{};
     if (left & 1) {
       RETURN_IF_ERROR(limits.Check());

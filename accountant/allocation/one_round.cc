@@ -76,7 +76,7 @@ SignedScale Opposed::Scales(double size) const {
   const double greatest = std::exp(mu * seldom + epsilon / 2) / 2;
   const double decided =
       mean - missing * Mean() + std::fmin(kRest * spread_of(rounds), greatest + kRest * width);
-  // What the parts' places are off by adds up over the parts, beside the width.
+  // The position errors of the parts add up over the parts, and count against the width.
   return {size * Mean(), spread_of(size), finest, width * std::sqrt(size / rounds), decided};
 }
 

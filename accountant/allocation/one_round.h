@@ -1,4 +1,4 @@
-// What one round adds to a sum over the rounds of an epoch. Private to allocation/; proofs and
+// One round's contribution to a sum over the rounds of an epoch. Private to allocation/; proofs and
 // error budget: CLAIM.md.
 #pragma once
 
@@ -40,7 +40,7 @@ struct Ratio {
   double ShareError(double farthest, double width) const;
 };
 
-// Of a sum of rounds whose places have both signs. No bound rests on it.
+// The scale of a sum of rounds whose places have both signs. No bound rests on it.
 struct SignedScale {
   double mean;
   double spread;  // the width in which most of it lies
@@ -48,7 +48,7 @@ struct SignedScale {
   double finest;
   // Nowhere need it tell places apart that differ by a mesh's part of this.
   double part;
-  // Where a part of the sum is farther from 0 than this, the rest of it seldom changes the sign.
+  // If a part of the sum is farther from 0 than this, the rest seldom changes the sign.
   double decided;
 };
 

@@ -10,7 +10,7 @@
 namespace dpledger::accountant::allocation {
 namespace {
 
-// What rounding adds to sums of cut masses.
+// Relative rounding error of sums of cut masses.
 constexpr double kCutRounding = 1e-10;
 
 // The law of the mean of the rounds.
@@ -52,7 +52,7 @@ absl::StatusOr<RatioLaw> Law(Bound bound, const Rounds& rounds, double mesh, dou
   const double rest = static_cast<double>(rounds.missing) / static_cast<double>(rounds.rounds);
   for (double& r : law.ratio) r = rest + part * r;
   law.loss_error += 4 * kUnitRoundoff;
-  // What was cut has the Q-mass with the record in a round that was not run: p_cut counts that too.
+  // If the record is in a round that was not run, the part cut has its Q-mass: p_cut has that too.
   return law;
 }
 

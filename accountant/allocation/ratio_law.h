@@ -29,12 +29,12 @@ namespace dpledger::accountant::allocation {
 struct RatioLaw {
   std::vector<double> ratio;  // r_j > 0, ascending
   std::vector<double> q;  // Q-mass of each, >= 0: rounded up in an upper law, down in a lower one
-  // What an upper law leaves out: at most this Q-mass, and at most this P-mass. 0 in a lower law,
-  // which may leave out anything.
+  // An upper law leaves out at most this Q-mass, and at most this P-mass. 0 in a lower law, which
+  // may leave out anything.
   double q_cut = 0, p_cut = 0;
   // Every log r_j is within loss_error of the value for which the claim holds.
   double loss_error = 0;
-  // It took as long as so many products of masses, about three nanoseconds each.
+  // The work it took, in products of masses of about three nanoseconds each.
   double products = 0;
 };
 

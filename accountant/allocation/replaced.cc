@@ -10,7 +10,7 @@
 namespace dpledger::accountant::allocation {
 namespace {
 
-// What rounding adds to a sum of a few thousand positive terms, and to its factors.
+// Relative rounding error of a sum of a few thousand positive terms and of its factors.
 constexpr double kSumRounding = 1e-11;
 
 Opposed RoundOf(const Rounds& rounds, double mu, double epsilon) {
@@ -18,7 +18,7 @@ Opposed RoundOf(const Rounds& rounds, double mu, double epsilon) {
           static_cast<double>(rounds.missing)};
 }
 
-// What the rounds that were not run add to the sum of the others.
+// The contribution of the rounds that were not run to the sum of the others.
 struct Idle {
   double at;     // on the places' scale
   double error;  // absolute

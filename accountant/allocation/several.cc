@@ -19,8 +19,8 @@ constexpr double kMostError = 1e-3, kFaintMass = 1e-290;
 constexpr double kTailParts = 512;
 constexpr size_t kMostParts = 4096;
 
-// A block of rounds: the parts of its outcomes by ascending `loss`, about log(r_1 q + 1 - q) summed
-// over its rounds, q = k/t. What is in a part is exact whatever its loss.
+// A block of rounds. Its outcomes are in parts by ascending `loss`, about log(r_1 q + 1 - q) summed
+// over its rounds, q = k/t. The values of a part are exact, however rough its loss is.
 struct Block {
   double rounds;
   std::vector<double> loss, q;

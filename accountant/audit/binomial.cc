@@ -51,7 +51,7 @@ Interval Binomial::UpperTail(uint64_t k) const {
   double inside = 0, outside = 0;
   for (uint64_t j = first_; j <= last; ++j) (j >= k ? inside : outside) += weights_[j - first_];
   const double error = RelativeError();
-  // What is not kept lies below, above, or on both sides of k.
+  // The weights that are not kept lie below k, above it, or on both sides.
   const double above = MulUp(above_, static_cast<double>(trials_ - last));
   const double below = MulUp(below_, static_cast<double>(first_));
   const double both = AddUp(above, below);

@@ -18,8 +18,7 @@ class Binomial {
   // trials in [1, kGreatestTrials], |log_odds| <= 700.
   Binomial(uint64_t trials, double log_odds);
 
-  // P(W >= k), k in [0, trials]. Where it is above 1e-250, the bounds are at most 1e-8 apart,
-  // relatively.
+  // P(W >= k), k in [0, trials]. Above 1e-250 the bounds are at most 1e-8 apart, relatively.
   Interval UpperTail(uint64_t k) const;
 
   // An upper bound on the greatest mean of successive probabilities that end before k:

@@ -15,7 +15,8 @@ struct CalibrationTarget {
   double epsilon;  // > 0
   double delta;    // in (0, 1)
   Neighbours neighbours = Adjacency::kAddOrRemoveOne;
-  // What the data have been through already: the target is for it and the steps together.
+  // The events that the data have been through already: the target is for them and the steps
+  // together.
   History spent;
 };
 // The value of the unknown is ignored.

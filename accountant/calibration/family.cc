@@ -16,12 +16,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Evaluations at most, of either search; they converge like a secant's, or by halving where that
 // fails.
 constexpr int kEvaluations = 120;
-// How near the first, fast search has to come.
+// The tolerance of the first, fast search.
 constexpr double kRough = 0.02;
 // The relative gap at which a value is tried first: most are farther than that from the target.
 constexpr double kFirstGap = 0.01;
-// What a value that is tried may take of a question's work on the loss grid, and what one near the
-// solution may: twenty of the former and six of the latter take as long as one question.
+// Shares of a question's work on the loss grid: for a value that is tried, and for one near the
+// solution. Twenty of the former and six of the latter take as long as one question.
 constexpr double kTrial = 1.0 / 50, kFinal = 0.12;
 // The same of a value near the solution, as long as the gaps asked for are reached: there are few.
 constexpr double kNear = 0.06;
@@ -29,33 +29,33 @@ constexpr double kNear = 0.06;
 constexpr double kJumps = 0.15;
 // Values asked near the solution: where that is enough for the gap that is wanted, and where not.
 constexpr int kFinalTries = 6, kFinalTriesWide = 3;
-// How near trials come where the gap that is wanted is out of their reach.
+// The tolerance of trials if the gap that is wanted is out of their reach.
 constexpr double kTrialTolerance = 5e-3;
-// From where log ε is farther off, Rényi DP says where to look. Steps towards the target: the first
-// at least, and how far beyond where it is expected.
+// If log ε is farther off than kFarOff, Rényi DP says where to look. Steps towards the target: the
+// least first one, and the factor by which a step goes beyond the expected place.
 constexpr double kFarOff = 0.3, kFirstStep = 2e-3, kBeyond = 1.2;
 // The longest steps: down to less ε where one or several values have been tried, and up to more,
 // where ε rises ever faster and takes ever longer.
 constexpr double kLongest = 3, kLongestKnown = 6, kLongestUp = 0.7;
-// What roundings move log ε by.
+// Roundings move log ε by about this.
 constexpr double kApart = 1e-12;
-// Where bounds stay apart: by this share of their distance values are told from one another, and
-// within this one of it the target is met.
+// If bounds stay apart: values whose log ε differ by less than kTold of the distance between the
+// bounds cannot be told apart, and a value within kMet of it meets the target.
 constexpr double kTold = 0.1, kMet = 0.05;
-// Where bounds stay apart: a gap of this share of theirs is asked for, at least, in trials and near
-// the solution.
+// If bounds stay apart: the least gap to ask for, as a share of theirs, in trials and near the
+// solution.
 constexpr double kAskedInTrials = 0.2, kAskedNear = 0.1;
-// Beyond what a value's bounds are apart by, another value's may be.
+// Intervals at other values may be up to 1.4 times as wide.
 constexpr double kApartElsewhere = 1.4;
-// How far back a miss is looked for first, and at most: less where bounds are farther apart than
-// kWide, as less noise takes ever longer and shows nothing there.
+// Distances at which a miss is looked for: the first, and the farthest. The farthest is nearer if
+// bounds are farther apart than kWide: less noise takes ever longer there, and shows nothing.
 constexpr double kFirstMiss = 0.7, kFarthestMiss = 3, kFarthestMissWide = 1, kWide = 0.3;
 
 absl::Status NoSolution(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"NO_SOLUTION", {}});
 }
 
-// What a value was answered.
+// A value and its answer.
 struct Answered {
   double x;
   Answer answer;
@@ -164,9 +164,9 @@ class Search {
     return absl::OkStatus();
   }
 
-  // Asks for the safe value's ε at the gap that is wanted. Where trials did not reach that, more
-  // work brings the upper bound down: then on towards the value at which it meets the target, by
-  // the slope that trials showed.
+  // Asks for the safe value's ε at the gap that is wanted. If trials did not reach that gap, more
+  // work lowers the upper bound. Then the search goes on, by the slope that trials showed, towards
+  // the value at which that bound meets the target.
   absl::Status Settle(double tolerance) {
     effort_ = kFinal;
     share_ = kAskedNear;
@@ -284,13 +284,13 @@ class Search {
     return slope == 0 ? 1 : slope;
   }
 
-  // How many units, about, are within the gap that is asked for.
+  // About the number of units within the gap that is asked for.
   double UnitsInGap() const {
     return family_.unit > 0 ? options_.relative_gap * Value(safe_->y) / family_.unit : 0;
   }
 
   bool Closed(double tolerance) const {
-    // Nothing is told between values that differ by less than their own bounds do.
+    // Values much closer than their intervals are wide cannot be ordered: stop.
     const double apart = missed_->log_epsilon - safe_->log_epsilon;
     if (hard_ && at_safe_.value.lower() > 0 && apart < kTold * at_safe_.value.RelativeGap())
       return true;

@@ -18,7 +18,7 @@ struct Family {
   double unit = 0;            // x, least and greatest are multiples of it; 0: any real
   std::optional<bool> grows;  // whether ε grows with x; Solve finds out if unset
   double start = 1;           // a typical x, in the domain
-  // Where the answer is expected, in the domain. If unset, Solve asks Rényi DP first.
+  // The expected answer, in the domain. If unset, Solve asks Rényi DP first.
   std::optional<double> near = std::nullopt;
 };
 

@@ -29,8 +29,8 @@ Found EpsilonOf(const std::vector<Step>& steps, double delta, const Limits& limi
   return std::optional<Interval>(laid->epsilon);
 }
 
-// What the lines of a question may take, and how narrow they are wanted: of a question about one ε,
-// or of one about many.
+// Lines of a question about one ε, or about many: the share of δ that each error may cost, and the
+// work that a line may take.
 struct Lines {
   double share, work;
 };
@@ -93,7 +93,7 @@ Found Both(const Widths& widths, const Question& question) {
   return Interval{lower->lower(), upper->upper()};
 }
 
-// What is left of δ beside the infinite losses.
+// δ less the mass of infinite losses.
 Interval Finite(double delta, const std::vector<Step>& steps) {
   const Interval infinite = InfiniteMass(steps);
   if (infinite.upper() == 0) return {delta, delta};
@@ -137,7 +137,7 @@ Found DeltaOf(const std::vector<Step>& steps, double epsilon, const Limits& limi
 // The relative gap above which a line is not taken as it is: by jumps it may be narrower.
 constexpr double kGapOfOneLine = 1e-6;
 
-// What both leave.
+// The intersection of both, if there are two.
 std::optional<Interval> Narrower(const std::optional<Interval>& on_one_line,
                                  const std::optional<Interval>& by_jumps) {
   if (!by_jumps.has_value()) return on_one_line;

@@ -19,9 +19,9 @@ namespace dpledger::accountant::contour {
 // a line end.)
 bool Applies(const Composition& composition);
 
-// How far the contour goes. Where one line takes too many nodes (few effective steps, or very heavy
-// tails), δ may be split by the size of the largest jump (ladder.h): some tens of milliseconds, and
-// up to Limits::max_jump_work to find that no line closes.
+// The contour's effort. If one line takes too many nodes (few effective steps, or very heavy
+// tails), δ may be split by the size of the largest jump (ladder.h). That takes some tens of
+// milliseconds, and up to Limits::max_jump_work to find that no line closes.
 enum class Effort { kOneLine, kByJumps };
 
 // nullopt where no line closes: another method must answer. It may answer more narrowly, too, where

@@ -147,8 +147,8 @@ Moments MomentsOf(const Nodes& nodes, double power, double* scratch) {
 HWY_INLINE V Posterior(const Nodes& nodes, V v, V l) {
   return hn::Mul(Constant(nodes.q), ExpOf(D(), hn::Sub(v, l)));
 }
-// What rounding makes of μt - μ²/2, or, where it is large, of its sum with log q, for which see
-// LossArray: a factor of its terms' size.
+// Rounding error of μt - μ²/2, or, if that is large, of its sum with log q (see LossArray), as a
+// factor of the size of the terms.
 double BaseLossFactor(const Nodes& nodes) {
   return (ReachesLargeLoss(nodes) ? 10 : 2) * kUnitRoundoff * nodes.mu;
 }

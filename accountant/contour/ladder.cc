@@ -20,13 +20,13 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Each neglected share, alias, end and quadrature may cost this much of δ: 1e-9; 1e-6 where less
 // work is allowed than a question may take; or 1e-5 where the lines for that are out of reach.
-// Where losses are within a few q of 0 those at the lower edge of the loss make lines so long that
-// only the last one, 2e-3, is left: ε is wide then, but not 0.
+// If losses are within a few q of 0, those at the lower edge of the loss make lines so long that
+// only the last share, 2e-3, is left: the interval for ε is wide then, but its lower end is not 0.
 constexpr double kLogShares[] = {-20.7, -11.5, -6}, kSoonLogShares[] = {-14, -6};
 // From one cut to the next the loss falls by this factor.
 constexpr double kRatio = 2.5;
 constexpr int kGreatestRungs = 40;
-// What is below a cut is taken whole where its own line has no more nodes than this.
+// The part below a cut is taken whole if its own line has no more nodes than this.
 constexpr size_t kShortLine = 3000, kLongLine = size_t{1} << 16;
 constexpr int kLayings = 5;
 constexpr double kHighestInAdd = 0.5;  // the highest cut in the add direction
@@ -51,7 +51,7 @@ bool IsSharp(const Part& part, double epsilon, double log_delta, double log_shar
   return at.upper - at.lower <= std::exp(log_share + 5) * std::fmax(std::exp(log_delta), at.value);
 }
 
-// Where a ladder's lines have a given δ, and how far the bounds may be from there.
+// The ε at which a ladder's lines have a given δ, and how far from it the bounds may be.
 struct Place {
   double epsilon = 0, width = 0;
 };
@@ -59,7 +59,7 @@ struct Place {
 // δ as a sum of parts, laid at one ε.
 class Ladder {
  public:
-  // `log_share`: one of kLogShares. Where `work` is spent, lines are out of reach.
+  // `log_share`: one of kLogShares. Once `work` is spent, lines are out of reach.
   Ladder(const std::vector<Step>& steps, double log_share, const Limits& limits, JumpWork& work)
       : steps_(steps), log_share_(log_share), limits_(limits), work_(work) {}
 
@@ -283,7 +283,8 @@ bool Same(const Widths& steps) {
   return true;
 }
 
-// Where the search was measured to end soon: beyond these ends a question may take many seconds.
+// Whether the steps are in the range in which the search was measured to end soon; outside it a
+// question may take many seconds.
 bool Applies(const std::vector<Step>& steps) {
   constexpr double kLeastProbability = 1e-8, kGreatestCount = 1e9;
   constexpr double kLeastNoise = 0.1, kGreatestNoise = 1000;
@@ -364,9 +365,9 @@ Found DeltaWith(double log_share, const Widths& steps, double epsilon, const Lim
   return Interval(below.At(epsilon).lower, std::fmin(1, high.upper));
 }
 
-// The first answer of `question` over the shares that is useful; else the narrowest. Where one runs
-// out of its work, the next ones have half as much: they need less, and all together stay below
-// twice the limit.
+// The first useful answer of `question` over the shares; else the narrowest. If one runs out of its
+// work, the next ones have half as much: they need less, and all together stay below twice the
+// limit.
 template <typename Question>
 Found FirstUseful(const Widths& steps, const Limits& limits, const Question& question) {
   if (!Applies(steps.upper)) return std::nullopt;

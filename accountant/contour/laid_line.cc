@@ -8,7 +8,7 @@
 namespace dpledger::accountant::contour {
 namespace {
 
-// How often a line is laid anew where the one before shows that ε is elsewhere.
+// The most lines that are laid: one more while the last one shows that ε is elsewhere.
 constexpr int kLines = 3;
 
 }  // namespace

@@ -97,7 +97,7 @@ absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle
   RETURN_IF_ERROR(tilting.stopped());
   if (!periodic) return std::nullopt;
 
-  // Where the line may end: the envelope falls for good, so what is past Y is at most B(Y)/(πY).
+  // The end of the line: the envelope falls for good, so the part past Y is at most B(Y)/(πY).
   const double need =
       LogKernel(saddle.c) + std::log(line.deviation_ * std::sqrt(2 * kPi)) - std::log(share);
   // Each bound is wanted to some digits more than its share of that.

@@ -24,8 +24,8 @@ class Line {
   // Products that a line may take, at most: a sixth of a second.
   static constexpr double kGreatestWork = 2e8;
 
-  // What one run of a step adds to the line: K at its nodes, upper bounds on K where the aliases
-  // are bounded (`up`, `down`), and a bound on the transform past the line's end (`envelope`).
+  // The terms of one run of a step: K at the line's nodes, upper bounds on K where the aliases are
+  // bounded (`up`, `down`), and a bound on the transform past the line's end (`envelope`).
   struct Terms {
     StepOnLine on_line;
     double up = 0, down = 0, envelope = 0;
@@ -74,7 +74,7 @@ class Line {
   double LevelError(double epsilon) const;
   double Aliases(double epsilon) const;
 
-  // Where the line lies. Where down_ = c, δ <= 1 bounds that alias.
+  // The line's place. If down_ = c, δ <= 1 bounds that alias.
   double c_ = 0, epsilon_ = 0, deviation_ = 0;
   double spacing_ = 0, period_ = 0, end_ = 0;
   double up_ = 0, down_ = 0;

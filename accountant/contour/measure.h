@@ -30,15 +30,15 @@ struct Tilted {
   double Curvature() const { return variance + 1 / (c * c) + 1 / ((1 + c) * (1 + c)); }
 };
 
-// What each step's sums are at order c, with log H of one run, and log Π H^T. No bounds.
+// Each step's sums at order c, with log H of one run, and log Π H^T. No bounds.
 struct SumsAt {
   std::vector<CutSum> shell, below;
   std::vector<double> log_high;
   double log_all = 0;
 };
 
-// What is left of Limits::max_jump_work, in nanoseconds of one core of 2023: counted as it is
-// spent, rather than timed, so that the same question has the same answer on every machine.
+// The rest of Limits::max_jump_work, in nanoseconds of one core of 2023: counted as it is spent,
+// rather than timed, so that the same question has the same answer on every machine.
 struct JumpWork {
   double left;
   bool IsSpent() const { return left < 0; }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "accountant/contour/step.h"
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 
 namespace dpledger::accountant::contour {
 

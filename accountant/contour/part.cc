@@ -98,7 +98,7 @@ absl::StatusOr<std::optional<Part>> Part::Lay(Measure& measure, double epsilon, 
     RETURN_IF_ERROR(limits.Check());
     nodes = std::ceil(nodes);
     if (!(nodes <= most) || measure.work().IsSpent()) return std::nullopt;
-    // What is past the end falls slowly here: perhaps not far enough at any length.
+    // The part past the end falls slowly here, and may be too large at any length.
     if (i == kPatience && part.LogPast(measure, sums, most * part.spacing_) > log_goal) {
       return std::nullopt;
     }

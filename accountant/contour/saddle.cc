@@ -17,8 +17,7 @@ constexpr double kDigits = 10;
 // Losses kept between questions, over all steps: 64 MiB.
 constexpr size_t kGreatestKept = size_t{1} << 23;
 constexpr double kLeastOrder = 1e-7, kGreatestOrder = 1e6;
-// How close an order is to the saddle, in units of the saddle's width: the line through it is then
-// as good.
+// An order this close to the saddle, in units of the saddle's width, has as good a line.
 constexpr double kNear = 0.2;
 
 }  // namespace

@@ -16,13 +16,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr size_t kGreatestNodes = size_t{1} << 17;
-// Where a cut's exponent is this or more, its weight is nothing: e^{kGreatestTerm} is the most that
-// the power makes up for.
+// A cut with this exponent or more has no weight: the power makes up for e^{kGreatestTerm} at most.
 constexpr double kGreatestExponent = 1e5;
 // e^v and its square must stay in the range of doubles.
 constexpr double kGreatestBaseLoss = 300;
-// What roundings may add to a logarithm of an integral that only needs a few digits: each exponent
-// is off by a few roundings of its terms, which are at most kGreatestTerm.
+// kSlack is for roundings, in the logarithm of an integral that needs only a few digits: each
+// exponent is off by a few roundings of its terms, which are at most kGreatestTerm.
 constexpr double kUnderflow = -700;  // below this, as exponents, weights may be lost
 constexpr double kSlack = 1e-6, kGreatestTerm = 9.8e4;
 

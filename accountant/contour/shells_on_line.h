@@ -27,7 +27,7 @@ class ShellsOnLine {
   // log Π H^T at y = 0, by these nodes, to within level_error().
   double level() const { return log_scale_ + ratio_; }
   double level_error() const { return level_error_; }
-  // How far apart Σ T log H is from that of `near`, step by step.
+  // The distance of Σ T log H from that of `near`, step by step.
   double mismatch() const { return mismatch_; }
 
  private:

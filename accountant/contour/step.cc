@@ -38,7 +38,7 @@ double StepSize(const Step& step, double power, double y, double digits, double 
   return std::ldexp(std::floor(std::ldexp(mantissa, 24)), exponent - 24);
 }
 
-// From `low` to `high`. What is left out is at most 3e^{-margin²/2} of A: past the ends the
+// From `low` to `high`. The part left out is at most 3e^{-margin²/2} of A: past the ends the
 // log-integrand falls with a slope that starts at `margin` and grows (CLAIM.md, line "ends").
 Rule RuleOver(const Step& step, double power, double h, double margin) {
   const double low = power >= 0 ? -margin : power * step.mu * step.q - margin;
@@ -64,7 +64,7 @@ Rule RuleForEnvelope(const Step& step, double power, double eta, double digits) 
   const double strip = std::fmin(0.98 * kPi / step.mu - eta, 0.5 * kPi / step.mu);
   const double h = StepSize(step, power, 0, digits, strip, eta);
   Rule rule = RuleOver(step, power, h, MarginFor(digits));
-  // What |1+u(t+iη)|^power may add outside the range, where it can exceed (1+u)^power.
+  // Outside the range |1+u(t+iη)|^power may add this, if it can exceed (1+u)^power.
   if (power < 0) rule.error *= std::exp(power * std::log(std::cos(step.mu * eta / 2)));
   rule.error += 2 * std::exp(-digits);
   return rule;

@@ -50,7 +50,7 @@ Widths StepsOf(const Composition& composition, bool add) {
       lower.pair = PairLoss::Of(step.lower, add);
       widths.narrow = false;
     }
-    // What is infinite is taken from δ, and differs between the bounds by its rounding.
+    // The infinite mass is subtracted from δ, and its rounding differs between the two bounds.
     if (upper.pair->infinite() > 0) widths.narrow = false;
     widths.upper.push_back(std::move(upper));
     widths.lower.push_back(std::move(lower));

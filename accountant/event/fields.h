@@ -1,5 +1,5 @@
-// What follows from the list of a value's fields: its rule, its equality, its key and its memory
-// (here), and its message (events/event_values.h). No second list of them exists.
+// The list of a value's fields, and what follows from it: the value's rule, equality, key and
+// memory (here), and its message (events/event_values.h). No second list of them exists.
 //
 // A value is a struct with
 //   static constexpr auto Fields();      a tuple of Field, the only list
@@ -28,7 +28,7 @@ struct Mechanism;
 // Levels of a tree of mechanisms.
 inline constexpr int kMaxDepth = 32;
 
-// What else there is to say of a field.
+// A mark on a field.
 enum class Mark {
   kNone,
   kLabel,  // for people: values that differ in it alone are one
@@ -87,7 +87,7 @@ absl::Status ForEachField(Value& value, const Visit& visit) {
 
 // ---- Rules, beside those of base/value_rules.h ----
 
-// Whatever its type allows, or what Check() says of it.
+// No rule of its own: its type, and the value's Check(), say what it may be.
 inline constexpr auto kAny = [](std::string_view, const auto&) { return absl::OkStatus(); };
 inline constexpr auto kOne = [](std::string_view field, const auto& list) {
   return list.size() == 1 ? absl::OkStatus() : FieldError(field, "must be set");
@@ -225,7 +225,7 @@ void AppendKey(const T& value, std::string& key) {
 
 // ---- Memory ----
 
-// What a value holds outside itself, in bytes.
+// The memory that a value holds outside itself, in bytes.
 template <typename T>
 size_t BytesElsewhere(const T& value) {
   size_t bytes = 0;

@@ -1,4 +1,4 @@
-// What the analysis has to know of a kind of mechanism or scheme beside its fields.
+// Properties of a kind of mechanism or scheme that the analysis needs beside its fields.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace dpledger::accountant {
 
-// Where events become a composition (mechanism/resolver.h). Each kind has
+// Turns events into a composition (mechanism/resolver.h). Each kind has
 //   absl::Status AddTo(Resolver&, ...) const;
-// which adds what it costs; its comment says where that is.
+// which adds its cost; its comment names the file that does.
 class Resolver;
 // Rounds of one scheme and noise.
 struct GaussianRounds;

@@ -15,8 +15,8 @@ absl::StatusOr<std::variant<std::vector<double>, Uncountable>> DivergencesAt(
   // An epoch is set before its first round, which so spends for all of them: a run that may stop
   // within an epoch for what it saw is no shorter epoch.
   for (AllocatedGaussian& epoch : composition.allocations) epoch.missing = 0;
-  // Where further epochs make a run another mechanism, the steps so far have no curve of their own.
-  // Given the record's rounds they are Gaussians, and not giving them is a post-processing.
+  // If further epochs make a run another mechanism, the steps so far have no curve of their own.
+  // Given the record's rounds they are Gaussians, and withholding these rounds is post-processing.
   for (const AllocatedGaussian& run : composition.allocations)
     if (run.grows) composition.steps.push_back({1, run.noise_multiplier, run.count});
   std::erase_if(composition.allocations, [](const AllocatedGaussian& run) { return run.grows; });

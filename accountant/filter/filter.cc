@@ -30,7 +30,7 @@ Composition GaussianOfBound(const GdpFilter& filter) {
   return composition;
 }
 
-// What a mixture filter says nothing of.
+// The error for an epsilon or a delta about which a mixture filter says nothing.
 absl::Status Below(const char* reason, const char* field, double declared, double asked) {
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(

@@ -52,10 +52,10 @@ double BoundOf(const Filter& filter);
 // The method that turns the filter's bound into ε and δ.
 Method MethodOf(const Filter& filter);
 
-// What the composition spends of the filter, in the units of BoundOf, rounded up; infinite for a
-// non-private composition. Of a mixture filter, a run that has begun spends at once what its orders
-// and delta cost. It is no guarantee by itself. FAILED_PRECONDITION (reason
-// FILTER_CANNOT_COUNT, naming the step) for a step without a bound in the filter's measure.
+// The part of the filter that the composition spends, in the units of BoundOf, rounded up; infinite
+// for a non-private composition. A run that has begun spends the cost of a mixture filter's orders
+// and delta at once. It is no guarantee by itself. FAILED_PRECONDITION (reason FILTER_CANNOT_COUNT,
+// naming the step) for a step without a bound in the filter's measure.
 absl::StatusOr<double> Spent(const Filter& filter, const Composition& composition,
                              const Limits& limits);
 

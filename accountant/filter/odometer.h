@@ -22,10 +22,10 @@ inline constexpr double kOdometerOrders[] = {2, 3, 4, 5, 6, 8, 12, 24, 48, 96, 1
 
 // For a delta in [0, 1) that was chosen without looking at outputs: with a probability of at least
 // 1 - delta over the run's own outputs, at all times, the logarithm of the ratio of the outputs'
-// probabilities on the two data sets is at most `value.upper`. Rounded up; `value.lower` is 0, as
-// nothing is proved below. Where every step's loss is bounded, also at most the sum of these
-// bounds. It holds whichever of two neighbours is the data set. It is no (ε, δ)-DP: see the claim
-// for what follows from it.
+// probabilities on the two data sets is at most `value.upper`. Rounded up; `value.lower` is 0,
+// because nothing is proved from below. If every step's loss is bounded, `value.upper` is also at
+// most the sum of these bounds. It holds whichever of two neighbours is the data set. It is no (ε,
+// δ)-DP: the claim says what follows from it.
 //
 // INVALID_ARGUMENT for delta or epsilon out of its domain; FAILED_PRECONDITION (reason
 // ODOMETER_CANNOT_COUNT, naming the step) for a step that may fail with a probability, or without a

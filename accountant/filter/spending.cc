@@ -1,4 +1,4 @@
-// What each kind of step spends of each kind of filter.
+// The cost of each kind of step in each kind of filter.
 #include <algorithm>
 #include <cmath>
 #include <limits>

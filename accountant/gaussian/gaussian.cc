@@ -45,13 +45,13 @@ bool Applies(const Composition& composition) {
 // rest what the evaluation of R and φ does.
 Interval LogDelta(double mu, double epsilon) {
   const double a = epsilon / mu - mu / 2, b = epsilon / mu + mu / 2;
-  // How far a and b may be off. Where μ is great a is a small difference of great numbers.
+  // Bounds the errors of a and b. For a large μ, a is a small difference of large numbers.
   const double shift = 3 * kUnitRoundoff * (std::fabs(epsilon / mu) + mu / 2);
   // δ = Φ(-a) - φ(a) R(b) >= 1 - 1e-190 there.
   if (a + shift < -30) return {-1e-190, 0};
   // δ <= φ(a) R(a) < e^{-a²/2} there, past what doubles can tell apart.
   if (a - shift > 1e10) return {-std::numeric_limits<double>::infinity(), -1e19};
-  // What follows is of first order in the shift.
+  // The bounds below are of first order in the shift.
   if (!(shift <= kGreatestShift)) {
     const double least = std::fmax(0, a - shift);
     return {-std::numeric_limits<double>::infinity(), -0.5 * least * least * (1 - 1e-12)};

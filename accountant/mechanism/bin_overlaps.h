@@ -1,5 +1,5 @@
-// How much the records of different bins have in common in the messages of a matrix mechanism whose
-// records take part by balls in bins, and the compositions between which its cost lies. Proofs:
+// The overlaps of records of different bins, in the messages of a matrix mechanism whose records
+// take part by balls in bins; and the compositions between which its cost lies. Proofs:
 // mechanism/CLAIM.md, section 9.
 #pragma once
 

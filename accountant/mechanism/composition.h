@@ -1,4 +1,4 @@
-// What the accounting methods compose: a history, resolved under one adjacency into steps that have
+// The input of the accounting methods: a history, resolved under one adjacency into steps that have
 // an analysis.
 #pragma once
 
@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "accountant/interval.h"
 #include "accountant/mechanism/history.h"
-#include "accountant/mechanism/pair.h"
 #include "accountant/mechanism/renyi_bound.h"
-#include "accountant/mechanism/two_candidates.h"
+#include "accountant/pair/pair.h"
+#include "accountant/pair/two_candidates.h"
 
 namespace dpledger::accountant {
 
@@ -57,7 +57,8 @@ struct PairStep {
   std::optional<TwoCandidates> choice = std::nullopt;
   // Set if parts of the outcomes may show more than `lower`.
   std::shared_ptr<const OutcomeParts> parts = nullptr;
-  // Set if no more than this is known of the mechanism: the pairs are those of the worst one.
+  // Set if only this guarantee is known of the mechanism: the pairs are those of the worst such
+  // one.
   std::optional<EpsilonDelta> stated = std::nullopt;
 };
 

@@ -49,7 +49,7 @@ void History::Close(const std::string& writer, const Round& round, uint64_t coun
 
 void History::Add(const std::string& writer, const Event& event) {
   if (const auto* sampling = std::get_if<SamplingEvent>(&event)) {
-    // Whatever was open is over, even under the same number: a round has one sample.
+    // The sample ends the open round, even one of the same number: a round has one sample.
     OpenRound& open = open_[writer];
     Close(writer, open.round, 1);
     open = {sampling->round, {sampling->scheme, {}}};

@@ -1,6 +1,6 @@
-// What parts of the outcomes of an epoch of random allocation with several contributions show: a
-// lower pair that takes some ten milliseconds to make (allocation/several.h). It is made when it is
-// first asked for, once for all copies of a composition.
+// A lower pair for an epoch of random allocation with several contributions, from what parts of its
+// outcomes show. It takes some ten milliseconds to make (allocation/several.h), is made when it is
+// first asked for, and once for all copies of a composition.
 //
 // Thread safe.
 #pragma once
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 
 namespace dpledger::accountant {
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/mechanism/resolver.h"
-#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/sampling.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {

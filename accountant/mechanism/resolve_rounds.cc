@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/mechanism/resolver.h"
-#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/sampling.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -75,8 +75,8 @@ absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& round
   return absl::OkStatus();
 }
 
-// Where a record may be missing, the number of records is a secret: a number that follows it tells
-// neighbouring data sets apart.
+// If a record may be missing, the number of records is a secret: a population size that follows it
+// tells neighbouring data sets apart.
 void Resolver::DescribePopulations(const std::vector<History::CountedRound>& rounds) {
   uint64_t least = 0, greatest = 0;
   for (const History::CountedRound& counted : rounds) {

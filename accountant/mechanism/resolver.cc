@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/sampling.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 

@@ -23,14 +23,14 @@ inline constexpr char kGeneratedNoise[] =
     "generated noise: the trainer's random bits (AES-128 in counter mode, or ChaCha20) are taken "
     "to be indistinguishable from true ones";
 
-// How many rounds have a noise multiplier in {lower, upper}.
+// The number of rounds for each bracket {lower, upper} of the noise multiplier.
 using NoiseCounts = std::map<std::pair<double, double>, uint64_t>;
 
 inline constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 // a·b; FAILED_PRECONDITION (reason COUNT_TOO_LARGE) above kGreatestCount.
 absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b);
 
-// What tells pairs of a round apart: a scheme, whole numbers and a noise multiplier.
+// A key that tells pairs of a round apart: a scheme, whole numbers and a noise multiplier.
 std::string PairKey(std::string_view name, std::initializer_list<uint64_t> whole, Interval z);
 
 // Gaussian mechanisms of noise multiplier z, each on a sample from `population` records.
@@ -73,7 +73,7 @@ class Resolver {
   // the error names `around`, the mechanism that contains it.
   absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);
 
-  // How far the mean moves between neighbouring data sets, in standard deviations: 1/z, times the
+  // The distance of the means on neighbouring data sets, in standard deviations: 1/z, times the
   // group's size, times 2 for replace-one.
   Interval Distance(Interval z) const;
   static absl::Status AddCount(uint64_t count, uint64_t& total);

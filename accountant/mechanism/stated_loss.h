@@ -11,7 +11,7 @@
 
 namespace dpledger::accountant {
 
-// What the composition states, if it is one run of such a mechanism and nothing else.
+// The stated guarantee, if the composition is one run of such a mechanism and nothing else.
 std::optional<EpsilonDelta> StatedAlone(const Composition& composition);
 
 // inf{ε >= 0 : δ(ε) <= delta} and δ(epsilon) of the worst such mechanism, within a few roundings;

@@ -1,4 +1,5 @@
-// Where implementations of fft.h keep their plans: planning costs as much as one transform or more.
+// A cache of plans for the implementations of fft.h: planning costs as much as one transform or
+// more.
 //
 // Thread safe. A fork waits for a planning, so that the child has the lock free and the plans
 // whole, whatever the parent's other threads were doing.

@@ -152,7 +152,8 @@ HWY_INLINE LogSplit<V> SplitLog(D d, V y) {
   return split;
 }
 
-// What logarithms give where the argument is not a positive number: -∞ at 0, NaN below, +∞ at +∞.
+// Results of logarithms if the argument is not a finite positive number: -∞ at 0, NaN below, +∞ at
+// +∞.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V LogEdges(D d, V argument, V result) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

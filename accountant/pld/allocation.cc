@@ -20,7 +20,7 @@ constexpr double kFirstLook = 0.1, kCoarsest = 0.03, kFinest = 0.003;
 // The shares of the limits that one discretisation and a first look take, by coarser laws where
 // that takes more work, but not by laws coarser than kCoarsestLaw.
 constexpr double kShareOfLimits = 0.6, kShareOfLook = 0.05, kCoarsestLaw = 0.2;
-// Where a record is replaced: so many steps of the loss grid between values of the profile.
+// For replaced records: steps of the loss grid between values of the profile.
 constexpr double kSpacing = 2;
 
 // Of the ratio's law under Q; at most one, as its far jumps are relative ones.

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 #include "accountant/pld/discrete_pair.h"
 #include "accountant/pld/epoch_laws.h"
 
@@ -25,8 +25,8 @@ struct Allocation {
   double work = 0;     // of laws that were not there yet
 };
 
-// On a grid of losses of the given step. tail: mass that may be cut on either side. `tilt`: of
-// the saddle, where that is known. `among`: of so many kinds of epochs, which share what work the
+// Pairs on a grid of losses of the given step. tail: mass that may be cut on either side. `tilt`:
+// the saddle's, if it is known. `among`: the number of kinds of epochs that share the work that the
 // limits allow.
 // RESOURCE_EXHAUSTED if that takes more than max_atoms points, or a round's loss is too large;
 // DEADLINE_EXCEEDED, CANCELLED.

@@ -10,11 +10,12 @@
 namespace dpledger::accountant::pld {
 namespace {
 
-// What lies where the integrand is below e^-kNegligible of its greatest is left out of a cell that
-// reaches to infinity: below 1e-20 of it.
+// A cell that reaches to infinity leaves out the part where the integrand is below e^-kNegligible
+// of its greatest: below 1e-20 of the cell.
 constexpr double kNegligible = 55;
-// And of a cell with two ends, where what vanishes at an end is compared with what does not: a cell
-// beside a finite edge of the loss may reach thousands of standard deviations into nothing.
+// The same for a cell with two ends, where a mass that vanishes at an end is compared with one that
+// does not: a cell beside a finite edge of the loss may reach thousands of standard deviations into
+// nothing.
 constexpr double kNegligibleInside = 75;
 
 // Gauss-Legendre on [-1, 1] (Abramowitz and Stegun, table 25.4). A panel of width w with

@@ -73,7 +73,7 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
   // 1e-3).
   result.tail_above_ = result.tail_below_ = 2 * window_tail;
 
-  // 2. Where the window starts on the composed grid, whose point k stands at Σ count·first_loss +
+  // 2. The start of the window on the composed grid, whose point k stands at Σ count·first_loss +
   // k·h.
   long double origin = 0;
   double size = 0, total_count = 0;
@@ -157,7 +157,7 @@ absl::StatusOr<Composed> Composed::Compose(const DirectedLosses& losses, double 
     const double bound =
         twice * std::exp(log_bound[k] * (1 - 1e-9) + 4 * kUnitRoundoff * total_count) * (1 + 1e-6);
     sum_of_bounds += bound;
-    // Where the computed value has no digits left, both it and the exact one are below `bound`.
+    // If the computed value has no digits left, both it and the exact one are below `bound`.
     sum_of_errors += bound * (relative < 0.5 ? std::expm1(relative) : 2);
   }
   RETURN_IF_ERROR(limits.Check());

@@ -45,7 +45,7 @@ double GreatestWeight(const DirectedLoss& loss, double rise, const std::vector<d
       if (at > greatest && loss.mass[j] > 0) greatest = at;
     }
   };
-  // What the first of them has is mostly more than all others may have.
+  // The block with the greatest bound first: its maximum is mostly above the bounds of all others.
   const auto first = std::max_element(peaks.begin(), peaks.end());
   if (first != peaks.end()) look(static_cast<size_t>(first - peaks.begin()));
   for (size_t b = 0; b < peaks.size(); ++b)
@@ -160,7 +160,7 @@ DirectedLoss Directed(const DiscretePair& pair, double count, Direction directio
   loss.mass.resize(n);
   for (size_t j = 0; j < n; ++j) loss.mass[n - 1 - j] = pair.mass[j] * density[j] * outward;
   if (side == Side::kUpper) {
-    // Where the P-mass is no normal double any more the Q-mass may still be one.
+    // If the P-mass is too small for a normal double, the Q-mass may still be one.
     for (size_t j = 0; j < n; ++j) {
       if (pair.mass[j] < kFaintMass) loss.mass[n - 1 - j] += kLostToUnderflow * density[j];
     }

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "accountant/allocation/ratio_law.h"
 #include "accountant/limits.h"
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 
 namespace dpledger::accountant::pld {
 
@@ -40,7 +40,7 @@ class Shares {
   // that takes more than max_atoms points.
   static absl::StatusOr<Shares> Of(const Pair& pair, double step, double tail, size_t max_atoms,
                                    const Limits& limits);
-  // Of a law of ratios. What it leaves out counts as an infinite loss in Upper().
+  // Of a law of ratios. The mass that it leaves out counts as an infinite loss in Upper().
   static absl::StatusOr<Shares> Of(const allocation::RatioLaw& law, double step, size_t max_atoms);
 
   // Dominates the pair in both directions: connect the dots (Doroshenko et al. 2022, arXiv

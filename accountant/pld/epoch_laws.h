@@ -31,7 +31,7 @@ class EpochLaws {
                                                        double epsilon, double mesh, double tail,
                                                        const Limits& limits);
 
-  // What making all that is here took (pld/work.h).
+  // The work that it took to make all laws that are here (pld/work.h).
   double work() const { return work_; }
 
  private:

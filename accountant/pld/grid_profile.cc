@@ -14,9 +14,9 @@
 namespace dpledger::accountant::pld {
 namespace {
 
-// How far from the saddle a tilt may be, in units of the saddle's width.
+// The greatest distance of a tilt from the saddle, in units of the saddle's width.
 constexpr double kNear = 2;
-// How often half that is tried.
+// Distances that are tried, each half the one before.
 constexpr int kShorter = 6;
 // Bins of a composition near the δ that matters; some 2 MiB, and a few milliseconds.
 constexpr int64_t kFewBins = 1 << 18;

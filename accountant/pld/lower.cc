@@ -65,11 +65,11 @@ DiscretePair Shares::Lower() const {
   pair.mass.assign(n, 0);
   const double h = step_, up = std::expm1(h), down = -std::expm1(-h);
 
-  // What kinks at every grid point would stand for: connect the dots, on what is not cut away. In a
-  // cell with ends y0, y1 the chord exceeds (r - y)_+, as a function of y, by at most (r - y0) at
-  // y0 falling linearly to 0 at y1, and by at most (y1 - r) at y1 falling to 0 at y0. So it is
-  // enough that each r, or a share θ of it, lowers d at y0, and the rest at y1 (`left` and `right`
-  // of a point: by the cell above and the cell below it).
+  // The profile with a kink at every grid point: connect the dots, on the mass that is not cut
+  // away. In a cell with ends y0, y1 the chord exceeds (r - y)_+, as a function of y, by at most (r
+  // - y0) at y0 falling linearly to 0 at y1, and by at most (y1 - r) at y1 falling to 0 at y0. So
+  // it is enough that each r, or a share θ of it, lowers d at y0, and the rest at y1 (`left` and
+  // `right` of a point: by the cell above and the cell below it).
   std::vector<double> dots = exact_, error(n, 0), left(n, 0), right(n, 0);
   for (size_t j = 0; j < n; ++j) error[j] = kFewRoundings * exact_[j];
   for (size_t j = 0; j + 1 < n; ++j) {
@@ -146,7 +146,7 @@ DiscretePair Shares::Lower() const {
       stay.push_back(j);
     }
   }
-  // Of the ends no more than rounding may be missing.
+  // The two ends may lack no more than rounding.
   for (const size_t end : {first, last})
     if (kinks.mass[end] < -kinks.error[end])
       return DiscretePair::Merged(step_, pair.remove_infinity, pair.add_infinity);

@@ -209,7 +209,7 @@ Piece::Span Piece::Cover(double tail) const {
   if (quadratic_ < 0) {
     const double peak = -linear_ / (2 * quadratic_), s = 1 / std::sqrt(-2 * quadratic_);
     const double log_peak = LogBase(peak);
-    // Where all terms together have at most `tail` beyond.
+    // The point beyond which all terms together have at most `tail`.
     const auto cut = [&](const ExponentialSum& sum, int side) {
       double t = -kInfinity;
       const double parts = static_cast<double>(sum.rates.size() + 1);

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 
 namespace dpledger::accountant::pld {
 

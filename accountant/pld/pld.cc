@@ -86,8 +86,8 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
     const Sketch& sketch = *drawn;
     Question question;
     question.window_tail = WindowTail(relative_gap);
-    // Where ε is near the greatest loss the saddle is far out. A tilt that sees no further than the
-    // interval may be wide shows all the same.
+    // If ε is near the greatest loss, the saddle is far out. A tilt that resolves no more than the
+    // width that the interval may have shows the same.
     const auto blunted = [relative_gap](double tilt, double at) {
       return at > 0 ? std::fmin(tilt, 100 / (relative_gap * at)) : tilt;
     };

@@ -130,7 +130,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
       if (stalled > 0) {  // the mesh is not what keeps the bounds apart: as fine as the law asks
         next = std::fmin(0.7 * mesh, std::fmax(aim, 0.25 * mesh));
       } else {
-        // Where the gap is far from what the law says, it may be that of the pairs: half the mesh
+        // If the gap is far from what the law says, it may be that of the pairs: half the mesh
         // shows.
         const double finest = i == 0 && gap > 10 * relative_gap ? 0.5 : 0.1;
         next = mesh * std::clamp(0.92 * std::sqrt(relative_gap / gap), finest, 0.7);

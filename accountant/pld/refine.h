@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 #include "accountant/pld/composed.h"
 #include "accountant/pld/directed_loss.h"
 #include "accountant/pld/pld.h"
@@ -20,7 +20,7 @@ struct Question {
   double window_tail;    // of Composed
   double work = 0;       // so far
   size_t most_bins = 0;  // of one composition so far
-  // Where the value is expected, and its saddle.
+  // The expected value, and its saddle.
   std::function<Sketch::Estimate(Direction)> expect;
   std::function<absl::StatusOr<double>(const DirectedLosses&, Sketch::Estimate&)> upper;
   // At most the upper bound on the same mesh.

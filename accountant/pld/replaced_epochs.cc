@@ -58,7 +58,7 @@ class Profile {
     last_work_ = kWorkOfProduct * at.products;
     return at;
   }
-  // What was made for it, and what the last value took, whenever it was made.
+  // The work of all that was made for it, and of the last value, whenever that was made.
   double work() const { return laws_.work() - before_; }
   double last_work() const { return last_work_; }
 
@@ -73,8 +73,8 @@ class Profile {
 
 double TailFor(double delta) { return std::clamp(kTailShare * delta, kLeastTail, 0.1); }
 
-// What tests at descending levels tell apart, as one outcome between each two: with the outcomes of
-// the mirrored tests, and one that tells nothing. `tests`: levels and powers descend.
+// The pair that tests at descending levels tell apart: one outcome between each two levels, the
+// outcomes of the mirrored tests, and one that tells nothing. `tests`: levels and powers descend.
 Pair PairOfTests(const std::vector<ReplacedBelow>& tests) {
   // The greatest concave function through or above the points (level, power), from (0, 0) on.
   std::vector<ReplacedBelow> kept;

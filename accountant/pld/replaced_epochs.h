@@ -8,8 +8,8 @@
 #include "accountant/interval.h"
 #include "accountant/limits.h"
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/pair.h"
-#include "accountant/mechanism/profile_pair.h"
+#include "accountant/pair/pair.h"
+#include "accountant/pair/profile_pair.h"
 #include "accountant/pld/epoch_laws.h"
 
 namespace dpledger::accountant::pld {
@@ -21,7 +21,7 @@ struct ReplacedPairs {
   double work;  // as counted by work.h, of what was not in `laws` yet
 };
 
-// How near the pairs should be. None of it enters a bound.
+// The accuracy that is wanted of the pairs. None of it enters a bound.
 struct Wanted {
   double spacing;  // of values of the profile, in ε: chords add as if they were so far apart
   double mesh;     // of the laws behind each value

@@ -1,4 +1,4 @@
-// Where a bound on δ passes a given one. Private to pld/.
+// Searches for the point at which a bound on δ passes a given value. Private to pld/.
 #pragma once
 
 #include <functional>

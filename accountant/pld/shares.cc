@@ -125,7 +125,7 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
         return TooLarge("one step's masses are lost in rounding");
     }
   }
-  // 1. Where the grid is laid, and how far it reaches.
+  // 1. The place and the reach of the grid.
   double remove_infinity = 0, add_infinity = 0, uncovered_p = 0, uncovered_q = 0;
   std::vector<Atom> atoms;
   for (const Atom& atom : pair.atoms) {
@@ -137,7 +137,7 @@ absl::StatusOr<Shares> Shares::Of(const Pair& pair, double step, double tail, si
   for (const DensityPiece& stated : pair.pieces) {
     Piece piece(stated);
     Piece::Span span = piece.Cover(tail);
-    // Where the loss has a finite edge, the last few cells before it cost nothing.
+    // If the loss has a finite edge, the last few cells before it cost nothing.
     const double few = piece.OneLoss() ? std::numeric_limits<double>::infinity() : 64 * step;
     if (!span.whole_below && piece.Above(span.from) - piece.Above(stated.from) <= few) {
       span.from = stated.from;

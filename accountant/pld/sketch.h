@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 #include "accountant/pld/composed.h"
 
 namespace dpledger::accountant::pld {
@@ -26,8 +26,8 @@ class Sketch {
   // distance x from the point its grid is laid on adds x (h - x), or h²/6 on average.
   double Mesh(Direction direction, double tilt, double variance) const;
 
-  // How far the losses of the steps reach, together; 0 if all are on lattices, which say how fine
-  // a mesh is.
+  // The sum of the ranges of the steps' losses; 0 if all are on lattices, which say how fine a mesh
+  // is.
   double Span() const;
 
   struct Estimate {

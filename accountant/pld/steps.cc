@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/sampling.h"
 #include "accountant/pld/allocation.h"
 #include "base/status.h"
 

@@ -39,7 +39,7 @@ class Steps {
   // The mesh to use in place of `mesh`, aligned with the lattice on which a step's losses lie, if
   // there is one.
   double Aligned(double mesh) const;
-  // What an atom takes where a pair's densities are sums of many terms, beyond what one takes else.
+  // The extra work of an atom if a pair's densities are sums of many terms.
   double WorkOfTerms() const;
   // Never a mesh so coarse that single steps have no shape left.
   double CoarsestMesh() const;

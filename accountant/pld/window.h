@@ -1,4 +1,4 @@
-// Where the tilted law of a composed loss lies. Private to pld/.
+// The window in which the tilted law of a composed loss lies. Private to pld/.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What a question takes, and how much of its accuracy the cuts may. Private to pld/.
+// The work of a question, and the part of its accuracy that cuts may take. Private to pld/.
 //
 // Work is counted in nanoseconds of one core of 2023 rather than timed, so that the same question
 // has the same answer on every machine, however busy. Limits::max_grid_work says how much it may

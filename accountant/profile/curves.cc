@@ -50,7 +50,7 @@ void AddBetween(const RiskFunction& risk, size_t segment, double greatest,
   wanted.insert(std::fabs(0.5 * (std::log(from) + std::log(to))));
 }
 
-// How far out the curve is worth sampling at first: where δ is well below every α asked for.
+// The farthest ε to sample the curve at first: δ there is well below every α asked for.
 absl::StatusOr<double> FirstReach(const Composition& composition, double least_alpha,
                                   const Options& options) {
   ASSIGN_OR_RETURN(const Answer answer,
@@ -148,7 +148,7 @@ absl::StatusOr<GaussianSummary> ComputeGaussianFit(const Composition& compositio
     summary.fit = {{0, 0}, {0, 0}, least_delta, 1};
     return summary;
   }
-  // What is a millionth of every δ of the range does not decide which direction is the worse.
+  // A millionth of every δ in the range does not decide which direction is the worse.
   SampledProfile profile(composition, options, 1e-6 * least_delta);
   // Any ε may be the first, and any past the true one the last.
   const double last = std::fmax(end.value.upper(), 1e-6);

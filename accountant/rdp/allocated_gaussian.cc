@@ -106,7 +106,7 @@ double AllocatedGaussianMoments::Excess(double power) const {
     }
     sum += law_.q[j] * greatest;
   }
-  // Of what is cut, r^power by Schwarz, from the moments that hold for any allocation, and the
+  // The part cut: r^power by Schwarz, from the moments that hold for any allocation, and the
   // tangent.
   const double twice = 2 * power;
   const double log_square = power > 0 ? twice * (twice - 1) * mu_ * mu_ / 2

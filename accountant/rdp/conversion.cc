@@ -11,9 +11,10 @@ namespace dpledger::accountant::rdp {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// How near the best s of two points is found, relatively: ε is flat there, and misses its least by
-// a part in 10^10 up to δ = .7. The greatest s tried is short of 1, where nothing is finite. An s
-// that names one so near itself is near enough: the next would be nearer by the same factor.
+// Relative accuracy of the best s of two points (kOfS): ε is flat there, and misses its least by a
+// part in 10^10 up to δ = .7. The greatest s tried is short of 1, where nothing is finite. The
+// search ends at an s that names one this near to itself (kNamedAgain): the next would be nearer by
+// the same factor.
 constexpr double kOfS = 1e-7, kGreatestS = 1 - 1e-15, kNamedAgain = 1e-3;
 
 // A few roundings up of a sum of terms of this size.

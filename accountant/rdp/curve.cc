@@ -38,9 +38,9 @@ Curve Infinite() {
   return [](double) { return kInfinity; };
 }
 
-// The best of K runs. What may fail in one run is apart: none of the K does with probability at
-// least 1 - E[K] failure, and then K is drawn with weights (1 - failure)^K, which is the same kind
-// of distribution with a smaller mean.
+// The best of K runs. Failures count apart: none of the K runs fails with probability at least 1 -
+// E[K] failure, and then K is drawn with weights (1 - failure)^K, which is the same kind of
+// distribution with a smaller mean.
 ApproximateCurve SelectionOf(const BestOf& best, const Limits& limits) {
   const ApproximateCurve run = CurveOf(*best.run, limits);
   if (best.mean <= 1 && std::isfinite(best.eta)) return run;  // K = 1
@@ -55,7 +55,7 @@ ApproximateCurve SelectionOf(const BestOf& best, const Limits& limits) {
   return result;
 }
 
-// Of what each of several compositions dominates; none of them may fail.
+// The curve of a step that each of several compositions dominates; none of them may fail.
 StepCurve LeastOf(const std::vector<Composition>& compositions, const Limits& limits) {
   auto curves = std::make_shared<std::vector<ApproximateCurve>>();
   for (const Composition& composition : compositions)

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "accountant/mechanism/profile_pair.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/profile_pair.h"
 #include "accountant/rdp/conversion.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
@@ -108,7 +108,7 @@ absl::StatusOr<Composition> WithPairForCurves(const Composition& composition, do
   Composition only_curves, result = composition;
   only_curves.curves = std::exchange(result.curves, {});
   const ApproximateCurve curve = CurveOf(only_curves, limits);
-  // What is known by a curve alone has one for both directions.
+  // A step known by a curve alone has one curve for both directions.
   ASSIGN_OR_RETURN(const std::vector<ProfilePoint> points, Profile(curve, negligible, limits));
   Pair pair = PairOfProfile(points, points);
   pair.symmetric = true;

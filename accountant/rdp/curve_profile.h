@@ -1,5 +1,5 @@
-// What a composition's Rényi curves say of its privacy profile, as a pair: so that steps known by a
-// curve alone compose with all others. Claim: rdp/CLAIM.md, "Curves beside pairs".
+// The pair that a composition's Rényi curves imply by way of its privacy profile, so that steps
+// known by a curve alone compose with all others. Claim: rdp/CLAIM.md, "Curves beside pairs".
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 #include "accountant/rdp/piece_integral.h"
 
 namespace dpledger::accountant::rdp {

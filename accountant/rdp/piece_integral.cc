@@ -163,7 +163,7 @@ class Integrand {
     const double x = sign * (end - Centre(sign)) / deviation;
     return At(end).exponent + std::log(deviation) + std::log(MillsRatio(std::fmax(x, -36)));
   }
-  // Where the Gaussian above the right (left) tail has its centre.
+  // The centre of the Gaussian above the right (left) tail.
   double Centre(int sign) const {
     return (piece_.linear + (sign > 0 ? greatest_slope_ : least_slope_)) / (-2 * piece_.quadratic);
   }

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "accountant/mechanism/pair.h"
+#include "accountant/pair/pair.h"
 
 namespace dpledger::accountant::rdp {
 

@@ -41,8 +41,8 @@ absl::StatusOr<Converted> Least(const Curve& curve, const std::vector<double>& o
   return best;
 }
 
-// The greater of both directions, each at its own order. Where add is no greater at remove's best
-// order, it is none at its own, and need not be searched.
+// The greater of both directions, each at its own order. If add is no greater at remove's best
+// order, it is no greater at its own, and need not be searched.
 absl::StatusOr<Converted> LeastOfBoth(const ApproximateCurve& curve, const Conversion& convert,
                                       const Limits& limits) {
   if (curve.remove == nullptr) return Least(curve.curve, curve.orders, convert, limits);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/profile_pair.h"
 #include "accountant/mechanism/trials.h"
+#include "accountant/pair/profile_pair.h"
 #include "accountant/rdp/rdp.h"
 #include "accountant/selection/run_profile.h"
 #include "accountant/selection/selection_profile.h"
@@ -20,11 +20,11 @@ namespace {
 constexpr double kNegligible = 1e-9;
 // A chord's excess in ε is spacing²(c + 1)/8 for a profile that falls as e^{-cε}: with c near 15
 // over one run's ε, 1e-4 of it. Beyond four times that ε the points are farther apart, as the tail
-// matters less and less. What a cell adds is less than that.
+// matters less and less. A cell adds less than that.
 constexpr double kPointsInOneRun = 128, kGrowth = 1.02, kCell = 0.03;
 constexpr size_t kMostPoints = 1200;
 
-// How much coarser both are where less work is allowed than a question may take.
+// The factor by which both are coarser if less work is allowed than a question may take.
 double Coarseness(const Limits& limits) {
   return std::clamp(std::pow(Limits().max_grid_work / limits.max_grid_work, 0.25), 1.0, 3.0);
 }

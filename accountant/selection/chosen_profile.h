@@ -4,8 +4,8 @@
 
 #include "absl/status/statusor.h"
 #include "accountant/limits.h"
-#include "accountant/mechanism/pair.h"
 #include "accountant/mechanism/renyi_bound.h"
+#include "accountant/pair/pair.h"
 
 namespace dpledger::accountant::selection {
 

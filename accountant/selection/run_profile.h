@@ -45,7 +45,7 @@ class RunProfile {
   const absl::Status& stopped() const { return stopped_; }
 
  private:
-  // How many nodes are computed at a time: they share lines of the contour, or the transform's
+  // Nodes that are computed at a time: they share lines of the contour, or the transform's
   // compositions.
   static constexpr size_t kBlock = 32;
 

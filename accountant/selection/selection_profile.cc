@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kGreatestCells = 40000;
-// Where g(1) says as much as a cell would, relatively.
+// A relative change of g to the end, below which g(1) says as much as a cell would.
 constexpr double kNearlyLast = 1e-3;
 constexpr double kLeastRest = 1e-9;
 // The part of δ below which the bounds need no digits.
@@ -172,8 +172,8 @@ SelectionProfile::SelectionProfile(const TrialLaw& law, Direction direction, Run
     if (law.Decay(Share{1, 0}) * at.rest < kNearlyLast) break;
     line = lines.Lowest(at, line);
     const Share above = lines.At(line, at);
-    // 1. How far g, g(h) and the share itself change by no more than a share `cell`: what a chord
-    // and a tangent add is the square of it over eight.
+    // 1. The step over which g, g(h) and the share itself change by a share `cell` at most: a chord
+    // and a tangent then add its square over eight.
     const double log_ratio =
         law.LogWeight(at).value - (above.rest > 0 ? law.LogWeight(above).value : -kInfinity);
     double step = cell / law.Decay(at);

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "accountant/mechanism/profile_pair.h"
 #include "accountant/mechanism/trials.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/profile_pair.h"
 #include "accountant/rdp/best_of_runs.h"
 #include "accountant/rdp/rdp.h"
 #include "accountant/selection/least_cost.h"
@@ -68,7 +68,7 @@ absl::StatusOr<selection::RunProfile> ProfileFor(const Composition& run, double 
   // Every run has a part of δ; there its profile matters.
   const double share = std::fmax(delta / std::fmax(1, MeanOf(trials)), 1e-300);
   ASSIGN_OR_RETURN(const Answer near, ComputeEpsilon(run, share, {.limits = options.limits}));
-  // Where a run fails more often than that, ε is infinite: anything will do.
+  // If a run fails more often than that, ε is infinite, and any value will do.
   const double one_run =
       std::isfinite(near.value.upper()) ? near.value.upper() : kGreatestProfileEpsilon;
   selection::RunProfile profile(run, std::fmax(one_run, 1e-6), share, options.limits);

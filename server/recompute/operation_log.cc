@@ -7,7 +7,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
-#include "server/own_ledgers.h"
+#include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {

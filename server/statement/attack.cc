@@ -66,7 +66,7 @@ std::string OdometerWords(const v1::Statement::Answer& answer) {
       " that the runs' own randomness has shown more. Of runs that did not happen this says "
       "nothing.");
   if (MayBeShort(answer.details())) {
-    words += " Releases may be missing in the record; with them, he may be surer.";
+    words += " Releases may be missing in the record; with them, the chance may be higher.";
   }
   return words;
 }
@@ -120,8 +120,7 @@ std::string AttackWords(const Facts& facts) {
       "Someone who sees all that was released, and knows all other records, guesses ",
       Question(answer.details().adjacency()), " rightly with a chance of at most ",
       ChanceUp(attack.success),
-      ", where a coin toss gives 50 %. If he accepts 1 false alarm in "
-      "100, he finds at most ",
+      ", where a coin toss gives 50 %. At 1 false alarm in 100, such a guesser finds at most ",
       InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
   if (!facts.profile.has_value()) {
     words +=

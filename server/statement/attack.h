@@ -9,8 +9,8 @@ namespace dpledger::server::statement {
 
 // The most that an attacker reaches who knows all about the data but for one record.
 struct Attack {
-  double success = 1;    // his chance to tell rightly, of two equally likely inputs
-  double detection = 1;  // his true positive rate at a false positive rate of kFalseAlarm
+  double success = 1;    // the chance to tell rightly, of two equally likely inputs
+  double detection = 1;  // the true positive rate at a false positive rate of kFalseAlarm
 };
 inline constexpr double kFalseAlarm = 0.01;
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dpledger/v1/statement_service.pb.h"
-#include "ledger/questions.h"
+#include "questions/answers.h"
 
 namespace dpledger::server::statement {
 
@@ -15,7 +15,7 @@ struct LedgerFacts {
   v1::Ledger ledger;  // as it is now
   // Its entries by themselves, as far as the statement covers them. nullopt: they cannot be
   // accounted for, and `unreadable` says why.
-  std::optional<accountant::Subject> own;
+  std::optional<questions::Subject> own;
   std::string unreadable;
 
   const v1::Declaration& declaration() const { return ledger.declaration(); }

@@ -1,4 +1,4 @@
-// Lets several hear what a store makes durable.
+// Forwards each committed group of a store to all observers.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace dpledger::server {
 
-// Thread safe, once it knows whom to tell.
+// Thread safe, once all observers are added.
 class GroupFanOut : public StoreObserver {
  public:
   // Before the store is observed. They must outlive the store.

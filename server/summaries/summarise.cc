@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger/questions.h"
+#include "questions/answers.h"
 
 namespace dpledger::server {
 namespace {
@@ -86,7 +86,7 @@ v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
   summary.set_size(ledger.size());
   summary.set_root_hash(ledger.root_hash());
   summary.set_delta(delta);
-  summary.set_version(accountant::Version());
+  summary.set_version(questions::Version());
   Set(now, *summary.mutable_compute_time());
   if (!answer.ok()) {
     *summary.mutable_refusal() = Worded(answer.status());

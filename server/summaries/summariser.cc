@@ -10,7 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "server/own_ledgers.h"
+#include "server/own_ledgers/own_ledgers.h"
 #include "server/summaries/stored_summary.h"
 
 namespace dpledger::server {

@@ -13,6 +13,7 @@
 #include "accountant/accountant.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "tests/support/sampled_cases.h"
 
 namespace dpledger::accountant::testing {
 namespace {
@@ -109,9 +110,10 @@ void ExpectHolds(const Answered& c, const accountant::Neighbours& neighbours, do
 }
 
 TEST(Answered, HoldsAndIsNoLooserThanStated) {
+  dpledger::testing::SampledCases sampled(2);
   for (const Answered& c : Everything()) {
     for (size_t i = 0; i < kAdjacencies.size(); ++i) {
-      if (c.factors[i] == 0 || c.truth == nullptr) continue;
+      if (c.factors[i] == 0 || c.truth == nullptr || !sampled.Next()) continue;
       ExpectHolds(c, kAdjacencies[i], c.factors[i]);
     }
   }

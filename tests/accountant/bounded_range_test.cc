@@ -1,6 +1,6 @@
 // The recursion of bounded range against closed forms, maxima over fine grids, and the optimum of
 // mechanisms fixed in advance.
-#include "accountant/mechanism/bounded_range.h"
+#include "accountant/recursion/bounded_range.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "accountant/accountant.h"
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/pairs.h"
+#include "accountant/pair/pairs.h"
 
 namespace dpledger::accountant {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "accountant/accountant.h"
 #include "accountant/mechanism/joint_noise.h"
-#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/sampling.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {

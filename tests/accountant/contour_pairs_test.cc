@@ -10,8 +10,8 @@
 #include "accountant/contour/contour.h"
 #include "accountant/contour/pair_loss.h"
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/pairs.h"
-#include "accountant/mechanism/sampling.h"
+#include "accountant/pair/pairs.h"
+#include "accountant/pair/sampling.h"
 #include "accountant/pld/pld.h"
 
 namespace dpledger::accountant {

@@ -12,6 +12,7 @@
 #include "hwy/targets.h"
 #include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
+#include "tests/support/sampled_cases.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -181,7 +182,8 @@ TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
   };
   Limits limits;
   limits.max_fft_bins = 1 << 17;
-  int answered = 0;
+  testing::SampledCases sampled(3);
+  int asked = 0, answered = 0;
   for (int i = 0; i < 120; ++i) {
     Composition composition;
     const int kinds = 1 + static_cast<int>(random() % 3);
@@ -191,6 +193,8 @@ TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
           {log_uniform(1e-4, 1), {z, z}, static_cast<uint64_t>(log_uniform(1, 1e6))});
     }
     const double delta = log_uniform(1e-30, 1e-2);
+    if (!sampled.Next()) continue;
+    ++asked;
     const auto by_contour = contour::Epsilon(composition, delta, limits);
     ASSERT_TRUE(by_contour.ok());
     if (!by_contour->has_value()) continue;
@@ -200,7 +204,7 @@ TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
     EXPECT_GE((*by_contour)->upper(), by_pld->value.lower()) << i;
     ++answered;
   }
-  EXPECT_GT(answered, 60);
+  EXPECT_GT(answered, asked / 2);
 }
 
 // An answer must not depend on the machine that gave it.

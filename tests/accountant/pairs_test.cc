@@ -1,5 +1,5 @@
 // Every pair's mass and profile against the mechanism's own closed form, by plain quadrature.
-#include "accountant/mechanism/pairs.h"
+#include "accountant/pair/pairs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/sampling.h"
+#include "accountant/pair/sampling.h"
 #include "accountant/pld/pld.h"
 
 namespace dpledger::accountant {

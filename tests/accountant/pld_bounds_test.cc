@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "accountant/mechanism/sampling.h"
 #include "accountant/numeric/fft.h"
+#include "accountant/pair/sampling.h"
 #include "accountant/pld/composed.h"
 #include "accountant/pld/discrete_pair.h"
 #include "accountant/pld/pld.h"

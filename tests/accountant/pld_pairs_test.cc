@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "accountant/mechanism/pairs.h"
+#include "accountant/pair/pairs.h"
 #include "accountant/pld/discrete_pair.h"
 #include "accountant/pld/pld.h"
 #include "base/status.h"

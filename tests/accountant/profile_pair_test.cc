@@ -1,6 +1,6 @@
 // What is known by a bound on its profile alone composes like a mechanism with a pair: against
 // closed forms and enumerations of mechanisms that keep to the bound.
-#include "accountant/mechanism/profile_pair.h"
+#include "accountant/pair/profile_pair.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/gaussian/sampled_once.h"
 #include "accountant/mechanism/composition.h"
-#include "accountant/mechanism/pairs.h"
+#include "accountant/pair/pairs.h"
 #include "accountant/rdp/curve_profile.h"
 
 namespace dpledger::accountant {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "accountant/accountant.h"
-#include "accountant/mechanism/pairs.h"
+#include "accountant/pair/pairs.h"
 #include "accountant/selection/tuning_cost.h"
 
 namespace dpledger::accountant {

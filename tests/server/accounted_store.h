@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ledger/questions.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "merkle/authenticator.h"
 #include "merkle/compact_tree.h"
-#include "server/stored_history.h"
-#include "server/subject_source.h"
+#include "questions/answers.h"
+#include "server/questions/stored_history.h"
+#include "server/questions/subject_source.h"
 #include "tests/events/field_rules.h"
 #include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"
@@ -101,7 +101,7 @@ class AccountedStore {
     return Must(store_->Fork(request, point));
   }
 
-  accountant::Subject Gather(const v1::Subject& subject) {
+  questions::Subject Gather(const v1::Subject& subject) {
     return Must(source_->Gather(subject, /*group_size=*/0, {}));
   }
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::Subject& subject) {
@@ -109,7 +109,7 @@ class AccountedStore {
     if (!gathered.ok()) return gathered.status();
     v1::ComputeEpsilonRequest request;
     request.set_delta(1e-5);
-    return accountant::AnswerEpsilon(*gathered, request, {});
+    return questions::AnswerEpsilon(*gathered, request, {});
   }
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const std::vector<std::string>& ids,
                                                  uint64_t up_to_sequence = 0) {

@@ -1,5 +1,5 @@
 // The AdminService over a real token file.
-#include "server/admin_service.h"
+#include "server/services/admin_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

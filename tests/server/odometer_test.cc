@@ -2,7 +2,7 @@
 // of it. Numbers are held against tests/oracle/odometer_oracle.py, by the rounds of all of them.
 #include <gmock/gmock.h>
 
-#include "ledger/profile_questions.h"
+#include "questions/answer_profile.h"
 #include "tests/server/accounted_store.h"
 
 namespace dpledger::server {
@@ -26,15 +26,15 @@ class OdometerTest : public testing::Test {
     EXPECT_GE(answer.epsilon().upper(), kOf2000);
     EXPECT_LE(answer.epsilon().upper(), kOf2000 * (1 + 1e-9));
   }
-  accountant::Subject Subject(const std::vector<std::string>& ids) {
+  questions::Subject Subject(const std::vector<std::string>& ids) {
     v1::Subject subject;
     for (const std::string& id : ids) subject.add_ledgers(LedgerName(id));
     return rig_.Gather(subject);
   }
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const std::vector<std::string>& ids,
                                                  const std::string& request) {
-    return accountant::AnswerEpsilon(Subject(ids),
-                                     accountant::FromText<v1::ComputeEpsilonRequest>(request), {});
+    return questions::AnswerEpsilon(Subject(ids),
+                                    accountant::FromText<v1::ComputeEpsilonRequest>(request), {});
   }
 
   AccountedStore rig_;
@@ -159,7 +159,7 @@ TEST_F(OdometerTest, DeltaIsTheInverse) {
   v1::ComputeDeltaRequest request;
   request.set_epsilon(3);
   const v1::ComputeDeltaResponse answer =
-      AccountedStore::Must(accountant::AnswerDelta(Subject({"a", "b"}), request, {}));
+      AccountedStore::Must(questions::AnswerDelta(Subject({"a", "b"}), request, {}));
   EXPECT_EQ(answer.details().regime(), v1::ODOMETER);
   EXPECT_EQ(answer.delta().lower(), 0);
   EXPECT_NEAR(answer.delta().upper(), 0.0006211444177249682, 1e-11);
@@ -190,7 +190,7 @@ TEST_F(OdometerTest, OptionsHoldOrAreRefusedByName) {
 TEST_F(OdometerTest, OtherQuestionsAreRefusedAndSayWhatToDo) {
   rig_.Create("a");
   rig_.Create("b");
-  const accountant::Subject subject = Subject({"a", "b"});
+  const questions::Subject subject = Subject({"a", "b"});
   const auto is_refused = [](const absl::Status& status) {
     return IsError(status, StatusCode::kFailedPrecondition, "PLAN_NOT_INDEPENDENT",
                    "projects/p/ledgers/a: does not declare plan_independent; several ledgers are "
@@ -199,20 +199,20 @@ TEST_F(OdometerTest, OtherQuestionsAreRefusedAndSayWhatToDo) {
                    "an answer, an odometer's: ask about each ledger by itself");
   };
   EXPECT_TRUE(
-      is_refused(accountant::AnswerProfile(
+      is_refused(questions::AnswerProfile(
                      subject, accountant::FromText<v1::ComputeProfileRequest>("epsilons: 1"), {})
                      .status()));
   EXPECT_TRUE(
-      is_refused(accountant::AnswerTuningCost(subject,
-                                              accountant::FromText<v1::ComputeTuningCostRequest>(
-                                                  "delta: 1e-5 trials { poisson { mean: 10 } }"),
-                                              {})
+      is_refused(questions::AnswerTuningCost(subject,
+                                             accountant::FromText<v1::ComputeTuningCostRequest>(
+                                                 "delta: 1e-5 trials { poisson { mean: 10 } }"),
+                                             {})
                      .status()));
   EXPECT_TRUE(is_refused(
-      accountant::AnswerAudit(subject,
-                              accountant::FromText<v1::AuditClaimRequest>(
-                                  "delta: 1e-5 one_run { canaries: 100 guesses: 10 correct: 6 }"),
-                              {})
+      questions::AnswerAudit(subject,
+                             accountant::FromText<v1::AuditClaimRequest>(
+                                 "delta: 1e-5 one_run { canaries: 100 guesses: 10 correct: 6 }"),
+                             {})
           .status()));
 }
 

@@ -1,5 +1,6 @@
 // What somebody can do with each right on the tables of a real PostgreSQL server: every row of the
-// table in docs/operating.md is tried. Whatever the right, ε is never another one.
+// table in docs/operating.md is tried, half of them in each ./test. Whatever the right, ε is never
+// another one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
@@ -18,17 +19,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/hex.h"
-#include "ledger/questions.h"
 #include "ledger/stored_head.h"
 #include "ledger_store/evidence/fsck.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "merkle/compact_tree.h"
-#include "server/stored_history.h"
-#include "server/subject_source.h"
+#include "questions/answers.h"
+#include "server/questions/stored_history.h"
+#include "server/questions/subject_source.h"
 #include "tests/ledger_store/postgres_server.h"
 #include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"
+#include "tests/support/sampled_cases.h"
 
 namespace dpledger::server {
 namespace {
@@ -69,7 +71,7 @@ struct Running {
     if (!gathered.ok()) return gathered.status();
     v1::ComputeEpsilonRequest request;
     request.set_delta(1e-5);
-    const auto answer = accountant::AnswerEpsilon(*gathered, request, {});
+    const auto answer = questions::AnswerEpsilon(*gathered, request, {});
     if (!answer.ok()) return answer.status();
     return answer->epsilon().upper();
   }
@@ -84,7 +86,7 @@ struct Running {
 };
 
 // A signed ledger of 12,001 entries, with its run-length table; made once, and copied.
-class PostgresRights : public testing::Test {
+class PostgresRights : public ::testing::Test {
  protected:
   void SetUp() override {
     if (Database().Must("SELECT count(*) FROM pg_database WHERE datname = 'gold'") == "0") {
@@ -327,7 +329,9 @@ std::vector<Case> Cases() {
 }
 
 TEST_F(PostgresRights, NoRightGivesAnotherEpsilon) {
+  dpledger::testing::SampledCases sampled(2);
   for (const Case& tried : Cases()) {
+    if (!sampled.Next()) continue;
     SCOPED_TRACE(tried.sql);
     SetUp();
     {
@@ -338,18 +342,18 @@ TEST_F(PostgresRights, NoRightGivesAnotherEpsilon) {
     }
     const Running again = Start("tried");
     EXPECT_EQ(again.status.ok(), tried.at_start.empty()) << again.status;
-    EXPECT_THAT(std::string(again.status.message()), testing::HasSubstr(tried.at_start));
+    EXPECT_THAT(std::string(again.status.message()), ::testing::HasSubstr(tried.at_start));
     if (!again.status.ok()) continue;
     const absl::StatusOr<double> epsilon = again.Epsilon();
     EXPECT_EQ(epsilon.ok(), tried.of_epsilon.empty()) << epsilon.status();
     if (epsilon.ok()) {
       EXPECT_EQ(*epsilon, truth_);
     }
-    EXPECT_THAT(std::string(epsilon.status().message()), testing::HasSubstr(tried.of_epsilon));
+    EXPECT_THAT(std::string(epsilon.status().message()), ::testing::HasSubstr(tried.of_epsilon));
     EXPECT_EQ(again.Description().value(), description_);
     const std::string found = Fsck(*again.store);
     EXPECT_EQ(found.empty(), tried.of_fsck.empty()) << found.substr(0, 500);
-    EXPECT_THAT(found, testing::HasSubstr(tried.of_fsck));
+    EXPECT_THAT(found, ::testing::HasSubstr(tried.of_fsck));
   }
 }
 
@@ -411,9 +415,10 @@ TEST_F(PostgresRights, ForgedHeadsAreDamage) {
     }
     const Running again = Start("tried");
     EXPECT_EQ(again.status.code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(std::string(again.status.message()),
-                testing::AnyOf(testing::HasSubstr("is not as a server with this signing key left"),
-                               testing::HasSubstr("has no authenticator")));
+    EXPECT_THAT(
+        std::string(again.status.message()),
+        ::testing::AnyOf(::testing::HasSubstr("is not as a server with this signing key left"),
+                         ::testing::HasSubstr("has no authenticator")));
   }
 }
 
@@ -430,8 +435,9 @@ TEST_F(PostgresRights, FsckGoesOnBehindAHeadThatCannotBeRead) {
   EXPECT_EQ(report.ledgers, 1);
   std::string found;
   for (const Finding& finding : report.findings()) absl::StrAppend(&found, finding.what, "\n");
-  EXPECT_THAT(found, testing::HasSubstr(absl::StrCat(kLedger, ", but that ledger cannot be read")));
-  EXPECT_THAT(found, testing::Not(testing::HasSubstr(absl::StrCat(kOther, ", but"))));
+  EXPECT_THAT(found,
+              ::testing::HasSubstr(absl::StrCat(kLedger, ", but that ledger cannot be read")));
+  EXPECT_THAT(found, ::testing::Not(::testing::HasSubstr(absl::StrCat(kOther, ", but"))));
 }
 
 // A tree that fits together, but is not what was signed.
@@ -541,7 +547,7 @@ TEST_F(PostgresRights, RightToReadIsNoOther) {
        {"ledgers", "writers", "datasets", "chunks", "requests", "histories", "checkpoints", "tiles",
         "registry", "signer", "barriers", "summaries"}) {
     EXPECT_THAT(Run("intruder", absl::StrCat("DELETE FROM dpledger.", table)),
-                testing::HasSubstr("permission denied"));
+                ::testing::HasSubstr("permission denied"));
   }
 }
 

@@ -16,9 +16,9 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "events/proto_json.h"
-#include "server/accounting_service.h"
 #include "server/log.h"
-#include "server/recompute_service.h"
+#include "server/questions/accounting_service.h"
+#include "server/recompute/recompute_service.h"
 #include "tests/events/field_rules.h"
 #include "tests/ledger_store/requests.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "dpledger/v1/recompute_service.grpc.pb.h"
 #include "tests/cli/process.h"
@@ -32,9 +32,9 @@ class KilledServer : public ::testing::Test {
         {dpledger::testing::BinaryPath("dpledger-server"), "--listen", "127.0.0.1:0", "--port-file",
          port, "--store", folder_.File("store")},
         log);
-    client::ServerAccess access;
+    connection::ServerAccess access;
     access.address = dpledger::testing::AwaitFirstLine(pid_, port, log);
-    channel_ = *client::Connect(access);
+    channel_ = *connection::Connect(access);
     recompute_ = v1::RecomputeService::NewStub(channel_);
     ledgers_ = v1::LedgerService::NewStub(channel_);
   }

@@ -1,5 +1,5 @@
 // The loop that signs: what it goes on after, what ends it, and how long one waits for it.
-#include "server/signing_loop.h"
+#include "server/signing/signing_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Run-length tables: what is read after a restart, and that a wrong table is dropped or found.
-#include "server/stored_history.h"
+#include "server/questions/stored_history.h"
 
 #include <gmock/gmock.h>
 

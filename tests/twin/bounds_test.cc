@@ -9,7 +9,7 @@
 
 #include "accountant/contour/envelope.h"
 #include "accountant/contour/step.h"
-#include "accountant/mechanism/sampling.h"
+#include "accountant/pair/sampling.h"
 #include "accountant/pld/directed_loss.h"
 #include "accountant/pld/discrete_pair.h"
 #include "accountant/rdp/sampled_gaussian.h"

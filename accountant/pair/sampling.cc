@@ -1,0 +1,206 @@
+#include "accountant/pair/sampling.h"
+
+#include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <cmath>
+
+#include "accountant/numeric/normal.h"
+#include "accountant/numeric/rounding.h"
+
+namespace dpledger::accountant {
+namespace {
+
+constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Boost.Math's incomplete beta function is within 3e-15 for populations up to kGreatestPopulation
+// (compared with 50 digits); it loses digits beyond. Its binomial density holds for the numbers of
+// draws used here.
+constexpr double kBinomialError = 1e-12;
+constexpr double kLeastNormal = 0x1p-1022;
+// Binomial weights below this of the whole are not told apart any more.
+constexpr double kLeastWeight = 1e-290;
+
+ExponentialTerm Shifted(double weight, double distance) {
+  return {std::log(weight) - distance * distance / 2, distance};
+}
+
+double ErrorOf(double q, double distance) {
+  return kUnitRoundoff * (32 + 4 * distance * distance + 4 * std::fabs(std::log(q)));
+}
+
+DensityPiece NormalPiece(double from, double to, double weight) {
+  return {from, to, std::log(weight) - kHalfLogTwoPi, 0, -0.5, {{0, 0}}, {{0, 0}}};
+}
+
+// (1-q)N(0) + qN(distance) as terms over N(0)'s density.
+std::vector<ExponentialTerm> SampledTerms(double q, double distance) {
+  if (q == 1) return {Shifted(1, distance)};
+  return {{std::log1p(-q), 0}, Shifted(q, distance)};
+}
+
+// Pr[Bin(n, q) = k], relative error kBinomialError; where it is no normal double, the least one in
+// an upper pair and 0 in a lower one.
+double BinomialWeight(double n, double q, double k, Bound bound) {
+  const double weight = boost::math::pdf(boost::math::binomial_distribution<double>(n, q), k);
+  if (weight >= kLeastNormal) return weight;
+  return bound == Bound::kUpper ? kLeastNormal : 0;
+}
+// Pr[Bin(n, q) >= k] for k >= 1.
+double BinomialTail(double n, double q, double k) {
+  if (k > n) return 0;
+  return boost::math::ibeta(k, n - k + 1, q);
+}
+// Pr[Bin(n, q) < k] for k >= 1.
+double BinomialHead(double n, double q, double k) {
+  if (k > n) return 1;
+  return boost::math::ibetac(k, n - k + 1, q);
+}
+
+}  // namespace
+
+void AddWeighted(double weight, const Pair& part, Pair& mixture) {
+  for (const Atom& atom : part.atoms) mixture.atoms.push_back({weight * atom.p, weight * atom.q});
+  for (DensityPiece piece : part.pieces) {
+    piece.constant += std::log(weight);
+    mixture.pieces.push_back(std::move(piece));
+  }
+  mixture.relative_error =
+      std::fmax(mixture.relative_error,
+                part.relative_error + 4 * kUnitRoundoff * (1 + std::fabs(std::log(weight))));
+}
+
+Pair PoissonSampledPair(double q, const Pair& pair) {
+  if (q == 1) return pair;
+  Pair sampled = pair;
+  sampled.symmetric = false;
+  sampled.relative_error += kUnitRoundoff * (8 + 2 * std::fabs(std::log(q)));
+  for (Atom& atom : sampled.atoms) atom.p = (1 - q) * atom.q + q * atom.p;
+  for (DensityPiece& piece : sampled.pieces) {
+    // Q's one term goes into the common factor, so that it becomes a constant.
+    const ExponentialTerm base = piece.q.front();
+    piece.constant += base.log_coefficient;
+    piece.linear += base.rate;
+    piece.q = {{0, 0}};
+    for (ExponentialTerm& term : piece.p) {
+      term.log_coefficient += std::log(q) - base.log_coefficient;
+      term.rate -= base.rate;
+    }
+    piece.p.push_back({std::log1p(-q), 0});
+  }
+  return sampled;
+}
+
+Pair SampledGaussianPair(double q, double distance) {
+  DensityPiece piece = NormalPiece(-kInfinity, kInfinity, 1);
+  piece.p = SampledTerms(q, distance);
+  return {{}, {std::move(piece)}, ErrorOf(q, distance), q == 1};
+}
+
+Pair OpposedGaussianPair(double q, double distance, double opposite_distance) {
+  DensityPiece piece = NormalPiece(-kInfinity, kInfinity, 1);
+  piece.p = SampledTerms(q, distance);
+  piece.q = SampledTerms(q, -opposite_distance);
+  return {{},
+          {std::move(piece)},
+          ErrorOf(q, std::fmax(distance, opposite_distance)),
+          distance == opposite_distance};
+}
+
+// The profile is that of the sampled pair for ε >= 0, where t > distance/2; its mirror image for ε
+// < 0; and what is left of the mass has no loss.
+Pair WithoutReplacementPair(double q, double distance) {
+  if (q == 1) return SampledGaussianPair(1, distance);
+  Pair pair;
+  DensityPiece gain = NormalPiece(distance / 2, kInfinity, 1);
+  gain.p = SampledTerms(q, distance);
+  DensityPiece mirror = NormalPiece(-kInfinity, -distance / 2, 1);
+  mirror.q = SampledTerms(q, -distance);
+  const double total_variation =
+      std::erf(distance / 2 * 0.70710678118654752440);  // Φ(d/2) - Φ(-d/2)
+  pair.atoms = {{(1 - q) * total_variation, (1 - q) * total_variation}};
+  pair.pieces = {std::move(gain), std::move(mirror)};
+  pair.relative_error = ErrorOf(q, distance);
+  pair.symmetric = true;
+  return pair;
+}
+
+Pair WithReplacementPair(uint64_t population, uint64_t draws, double distance, Bound bound) {
+  const double m = static_cast<double>(draws), share = 1 / static_cast<double>(population);
+  if (population == 1) return SampledGaussianPair(1, m * distance);
+  // Only the copies k = 1, 2, ... with a weight that counts.
+  std::vector<double> copies, weights;
+  for (double k = 1; k <= m; ++k) {
+    const double weight = BinomialWeight(m, share, k, bound);
+    if (k > m * share && weight < kLeastWeight) break;
+    copies.push_back(k);
+    weights.push_back(weight);
+    if (copies.size() >= 512) break;
+  }
+  const double some = -std::expm1(m * std::log1p(-share));
+  if (bound == Bound::kLower) {
+    std::vector<double> distances;
+    for (const double k : copies) distances.push_back(k * distance);
+    return MixturePair(distances, weights, kBinomialError, bound);
+  }
+  Pair pair;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    if (weights[i] == 0) continue;
+    AddWeighted(weights[i] / some, WithoutReplacementPair(some, copies[i] * distance), pair);
+  }
+  // More copies than that: taken to reveal everything when the record is among the sample.
+  const double rest =
+      std::fmax(BinomialTail(m, share, copies.back() + 1) * (1 + kBinomialError), 0) / some;
+  if (rest > 0) {
+    Pair seen{{{some, 0}, {0, some}}, {}, 0, true};
+    if (some < 1) seen.atoms.push_back({1 - some, 1 - some});
+    AddWeighted(std::fmin(rest, 1), seen, pair);
+  }
+  pair.relative_error += 2 * kBinomialError;
+  pair.symmetric = true;
+  return pair;
+}
+
+Pair TruncatedPoissonPair(uint64_t population, double q, uint64_t most, double distance,
+                          Neighbour neighbour, Bound bound) {
+  const double n = static_cast<double>(population), b = static_cast<double>(most);
+  const double others = n - 1;
+  // That the others fill the sample, and that the record then still gets in.
+  const double full = BinomialTail(others, q, b);
+  const double joins = full > 0 ? std::fmin(1, BinomialTail(n, q, b + 1) * b / (n * full)) : 0;
+  if (bound == Bound::kLower) {
+    const double in = (q * (1 - full) + joins * full) * (1 - 4 * kBinomialError);
+    return neighbour == Neighbour::kOther ? OpposedGaussianPair(in, distance, distance)
+                                          : SampledGaussianPair(in, distance);
+  }
+  // In a full sample the record takes another's place, which moves the mean twice as far.
+  const auto part = [&](double rate, double moved, double opposite) {
+    return neighbour == Neighbour::kAbsent || opposite == 0
+               ? SampledGaussianPair(rate, moved)
+               : OpposedGaussianPair(rate, moved, opposite);
+  };
+  const double own_opposite = neighbour == Neighbour::kOther ? distance : 0;
+  const double full_opposite = neighbour == Neighbour::kOther ? 2 * distance : distance;
+  const double joins_up = std::fmin(1, joins * (1 + 3 * kBinomialError));
+  const double head = BinomialHead(others, q, b);
+  Pair pair;
+  if (head > 0) AddWeighted(head, part(q, distance, own_opposite), pair);
+  if (full > 0) {
+    AddWeighted(full, part(joins_up > 0 ? joins_up : 1, 2 * distance, full_opposite), pair);
+  }
+  pair.relative_error += 2 * kBinomialError;  // of both weights
+  pair.symmetric = neighbour == Neighbour::kOther;
+  return pair;
+}
+
+Pair GroupSampledGaussianPair(uint64_t group_size, double q, double distance, Bound bound) {
+  const double k = static_cast<double>(group_size);
+  if (q == 1) return SampledGaussianPair(1, k * distance);
+  std::vector<double> distances, weights;
+  for (double j = 0; j <= k; ++j) {
+    distances.push_back(j * distance);
+    weights.push_back(BinomialWeight(k, q, j, bound));
+  }
+  return MixturePair(distances, weights, kBinomialError, bound);
+}
+
+}  // namespace dpledger::accountant

@@ -1,0 +1,69 @@
+// Answers to questions, in the wire's messages, for a history that the caller has gathered: from
+// ledgers (the server) or from an event file (the command line, offline). Both give the same answer
+// because both call these functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "accountant/filter/filter.h"
+#include "accountant/limits.h"
+#include "accountant/mechanism/history.h"
+#include "dpledger/v1/accounting_service.pb.h"
+
+namespace dpledger::questions {
+
+// An ADAPTIVE ledger with the filter it declared.
+struct HeldLedger {
+  std::string name;
+  accountant::filter::Filter filter;
+  accountant::History history;
+};
+
+// A history and what was declared about it.
+struct Subject {
+  accountant::History history;
+  // UNSPECIFIED when nothing was declared (events alone): ADD_OR_REMOVE_ONE and FIXED are then
+  // assumed with warnings, unless the request's options say which.
+  v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
+  v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
+  uint64_t planned_rounds = 0;  // 0 = not stated
+  uint64_t entries = 0;         // for the answer
+  std::vector<v1::LedgerReference> ledgers;
+  // All ledgers of the history, if every one is ADAPTIVE and their filters bound them; else empty.
+  std::vector<HeldLedger> held;
+  // OK where plans or filters bound all ledgers together, or there is only one. Else why they do
+  // not: FAILED_PRECONDITION (PLAN_NOT_INDEPENDENT, PARAMETERS_DIFFER, ADAPTIVE_NOT_ANALYSED naming
+  // the ledger, or FILTERS_DIFFER). Then `parameters` is ADAPTIVE.
+  absl::Status no_common_bound;
+  // From the gathering, e.g. a writer that may hold undelivered events.
+  std::vector<std::string> warnings;
+  // From the gathering, e.g. that a copied ledger is worth as much as the checkpoint that it names.
+  std::vector<std::string> assumptions;
+};
+
+// Each checks its request (INVALID_ARGUMENT naming the field) and fills `details`. For ADAPTIVE
+// ledgers, ε and δ are those of their declared filters (FAILED_PRECONDITION, reason FILTER_CROSSED,
+// once one is crossed); all other questions about ADAPTIVE ones are refused (FAILED_PRECONDITION,
+// reason ADAPTIVE_NOT_ANALYSED). For ledgers without a common bound, ε and δ are an odometer's, and
+// all other questions are refused with `no_common_bound`. The request's own `subject` is not read.
+absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
+                                                         const v1::ComputeEpsilonRequest& request,
+                                                         const accountant::Limits& limits);
+absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
+                                                     const v1::ComputeDeltaRequest& request,
+                                                     const accountant::Limits& limits);
+absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
+    const Subject& subject, const v1::ComputeTuningCostRequest& request,
+    const accountant::Limits& limits);
+// `spent` is an empty subject if the data have been through nothing yet.
+absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const Subject& spent,
+                                                      const v1::CalibrateRequest& request,
+                                                      const accountant::Limits& limits);
+
+// The software's version, which every answer states.
+std::string Version();
+
+}  // namespace dpledger::questions

@@ -1,0 +1,94 @@
+// The AccountingService, without a transport: proto/dpledger/v1/accounting_service.proto says what
+// each call means.
+//
+// Time is bounded: a call ends at the caller's deadline, at `query_timeout`, or when the caller
+// cancels. Thread safe. Calls compute in the calling thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "accountant/limits.h"
+#include "dpledger/v1/accounting_service.pb.h"
+#include "ledger_store/store.h"
+#include "server/call_context.h"
+#include "server/questions/subject_source.h"
+
+namespace dpledger::server {
+
+struct AccountingLimits {
+  absl::Duration query_timeout = absl::Seconds(30);
+  size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories cached in memory
+  double usual_delta = 1e-5;                     // of questions that state none
+};
+
+// Which ledgers are over a data set. All of them, as of now; waits for the store until the
+// deadline.
+using LedgersOver = std::function<absl::StatusOr<std::vector<std::string>>(
+    const std::string& dataset, absl::Time deadline)>;
+// Whether the caller may ask about the ledger. Thread safe.
+using MayAsk = std::function<bool(const Caller& caller, const std::string& ledger)>;
+// Hears of answers to ComputeEpsilon. Does not wait.
+using OnEpsilon =
+    std::function<void(const v1::ComputeEpsilonRequest&, const v1::ComputeEpsilonResponse&)>;
+
+class AccountingService {
+ public:
+  // `store` must outlive the service. `signed_root` gives the signed root of a ledger's prefix
+  // (lineage.h).
+  AccountingService(LedgerStore* store, const AccountingLimits& limits,
+                    SignedRoot signed_root = nullptr, TableKeeping tables = {})
+      : limits_(limits),
+        store_(store),
+        subjects_(store, limits.max_history_bytes, std::move(signed_root), std::move(tables)) {}
+
+  // Before any call: what questions about a data set need, and who hears of answers. Without the
+  // first two such questions are UNIMPLEMENTED.
+  void Know(LedgersOver ledgers_over, MayAsk may_ask, OnEpsilon on_epsilon) {
+    ledgers_over_ = std::move(ledgers_over);
+    may_ask_ = std::move(may_ask);
+    on_epsilon_ = std::move(on_epsilon);
+  }
+
+  absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
+      const v1::ComputeEpsilonRequest& request, const CallContext& call);
+  // ε of these ledgers together, however many: for the server's own lists.
+  absl::StatusOr<v1::ComputeEpsilonResponse> EpsilonTogether(
+      const std::vector<std::string>& ledgers, double delta, const CallContext& call);
+  absl::StatusOr<v1::ComputeDeltaResponse> ComputeDelta(const v1::ComputeDeltaRequest& request,
+                                                        const CallContext& call);
+  absl::StatusOr<v1::CalibrateResponse> Calibrate(const v1::CalibrateRequest& request,
+                                                  const CallContext& call);
+  absl::StatusOr<v1::ComputeTuningCostResponse> ComputeTuningCost(
+      const v1::ComputeTuningCostRequest& request, const CallContext& call);
+  absl::StatusOr<v1::ComputeProfileResponse> ComputeProfile(
+      const v1::ComputeProfileRequest& request, const CallContext& call);
+  absl::StatusOr<v1::AuditClaimResponse> AuditClaim(const v1::AuditClaimRequest& request,
+                                                    const CallContext& call);
+
+  // For other services that answer about ledgers: they share the histories in memory, and the
+  // bounds.
+  SubjectSource& subjects() { return subjects_; }
+  const AccountingLimits& limits() const { return limits_; }
+  accountant::Limits LimitsOf(const CallContext& call) const;
+
+ private:
+  template <typename Request>
+  auto Answer(const Request& request, const CallContext& call);
+  absl::StatusOr<questions::Subject> OverDataset(const v1::Subject& subject, uint64_t group_size,
+                                                 const CallContext& call,
+                                                 const accountant::Limits& limits);
+
+  const AccountingLimits limits_;
+  LedgerStore* const store_;
+  SubjectSource subjects_;
+  LedgersOver ledgers_over_;
+  MayAsk may_ask_;
+  OnEpsilon on_epsilon_;
+};
+
+}  // namespace dpledger::server

@@ -1,0 +1,63 @@
+// Gathers the subject of a question: ledgers from the store, composed if that is valid, and events
+// given with the question.
+//
+// questions/subject.h says how ledgers are composed. up_to_sequence counts the ledger's own
+// entries; the answer's entry count covers all ledgers in it, ancestors included. Thread safe.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "accountant/limits.h"
+#include "dpledger/v1/accounting_service.pb.h"
+#include "ledger_store/store.h"
+#include "questions/answers.h"
+#include "questions/subject.h"
+#include "server/questions/history_cache.h"
+#include "server/questions/lineage.h"
+
+namespace dpledger::server {
+
+class SubjectSource {
+ public:
+  // `store` must outlive the source. `max_history_bytes` bounds the cached histories. Without a
+  // `signed_root` a ledger's prefix is checked against no signature.
+  SubjectSource(LedgerStore* store, size_t max_history_bytes, SignedRoot signed_root = nullptr,
+                TableKeeping tables = {})
+      : store_(store),
+        max_history_bytes_(max_history_bytes),
+        signed_root_(std::move(signed_root)),
+        histories_(store, max_history_bytes, std::move(tables)) {}
+
+  // INVALID_ARGUMENT naming the field (of the subject); NOT_FOUND for an unknown ledger;
+  // OUT_OF_RANGE for up_to_sequence beyond the ledger; DATA_LOSS if a ledger's entries do not have
+  // its root hash; FAILED_PRECONDITION for ledgers that cannot be composed (the reasons of
+  // accountant::SubjectOf, and COPIES_OVERLAP); and errors of ReadLineage. `group_size` is the
+  // question's; 0: not stated.
+  absl::StatusOr<questions::Subject> Gather(const v1::Subject& subject, uint64_t group_size,
+                                            const accountant::Limits& limits);
+  // The same, of these ledgers, however many (above a bound of their histories together,
+  // RESOURCE_EXHAUSTED, reason HISTORY_TOO_LARGE).
+  absl::StatusOr<questions::Subject> GatherAll(const std::vector<std::string>& ledgers,
+                                               uint64_t group_size,
+                                               const accountant::Limits& limits);
+
+ private:
+  absl::StatusOr<questions::Subject> GatherChecked(const v1::Subject& subject, uint64_t group_size,
+                                                   const accountant::Limits& limits);
+  // Adds a warning for each ancestor that released more after the prefix in the answer.
+  absl::Status WarnOfRest(const std::vector<Lineage>& named,
+                          const std::vector<questions::LedgerPart>& all, questions::Subject& into);
+  // Adds a warning that says how many other ledgers declare the data set.
+  absl::Status WarnOfOthers(const std::vector<questions::LedgerPart>& all,
+                            questions::Subject& into);
+
+  LedgerStore* const store_;
+  const size_t max_history_bytes_;
+  const SignedRoot signed_root_;
+  HistoryCache histories_;
+};
+
+}  // namespace dpledger::server

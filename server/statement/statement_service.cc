@@ -1,0 +1,227 @@
+#include "server/statement/statement_service.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "events/field_checks.h"
+#include "events/names.h"
+#include "events/unknown_fields.h"
+#include "ledger_store/evidence/log_reader.h"
+#include "questions/answer_profile.h"
+#include "questions/answers.h"
+#include "server/own_ledgers/own_ledgers.h"
+#include "server/statement/attack.h"
+#include "server/statement/pages.h"
+#include "server/statement/sections.h"
+
+namespace dpledger::server {
+namespace {
+
+using statement::Facts;
+using statement::LedgerFacts;
+
+// A page that people print; a question about more ledgers is answered by ComputeEpsilon.
+constexpr size_t kMostLedgers = 1000;
+constexpr size_t kMostDatasetBytes = 256;
+
+absl::Status CheckRequest(const v1::GetStatementRequest& request) {
+  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
+  switch (request.about_case()) {
+    case v1::GetStatementRequest::kLedger:
+      return events::CheckLedgerName("ledger", request.ledger());
+    case v1::GetStatementRequest::kDataset:
+      if (request.up_to_sequence() != 0) {
+        return FieldError("up_to_sequence", absl::StrCat("must be 0 unless a ledger is named, got ",
+                                                         request.up_to_sequence()));
+      }
+      if (request.dataset().empty() || request.dataset().size() > kMostDatasetBytes) {
+        return FieldError("dataset", absl::StrCat("must have 1 to ", kMostDatasetBytes,
+                                                  " bytes, got ", request.dataset().size()));
+      }
+      return absl::OkStatus();
+    case v1::GetStatementRequest::ABOUT_NOT_SET:
+      break;
+  }
+  return FieldError("ledger", "must be given, or a dataset");
+}
+
+// What a statement says instead of a number. Other errors end the call: they say nothing of the
+// ledgers.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) || ReasonOf(status).reason == "HISTORY_TOO_LARGE";
+}
+
+void Refuse(const absl::Status& status, v1::Statement::Answer& answer) {
+  answer.mutable_refusal()->set_reason(ReasonOf(status).reason);
+  answer.mutable_refusal()->set_message(std::string(status.message()));
+}
+
+// The answer and its profile about a subject that was gathered.
+absl::Status Answer(const questions::Subject& subject, const v1::AccountingOptions& options,
+                    const accountant::Limits& limits, Facts& facts) {
+  v1::ComputeEpsilonRequest question;
+  question.set_delta(facts.delta);
+  *question.mutable_options() = options;
+  absl::StatusOr<v1::ComputeEpsilonResponse> epsilon =
+      questions::AnswerEpsilon(subject, question, limits);
+  if (IsRefusal(epsilon.status())) {
+    Refuse(epsilon.status(), facts.answer);
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(epsilon.status());
+  *facts.answer.mutable_epsilon() = epsilon->epsilon();
+  *facts.answer.mutable_details() = std::move(*epsilon->mutable_details());
+  if (epsilon->has_planned_epsilon()) {
+    *facts.answer.mutable_planned_epsilon() = epsilon->planned_epsilon();
+  }
+  v1::ComputeProfileRequest profile;
+  *profile.mutable_options() = options;
+  profile.add_priors(0.5);
+  profile.add_type_one_errors(statement::kFalseAlarm);
+  absl::StatusOr<v1::ComputeProfileResponse> curve =
+      questions::AnswerProfile(subject, profile, limits);
+  if (curve.ok()) {
+    facts.profile = *std::move(curve);
+  } else if (!IsRefusal(curve.status())) {
+    return curve.status();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl::Time deadline,
+                                    Facts& facts) {
+  facts.of_dataset = request.about_case() == v1::GetStatementRequest::kDataset;
+  if (!facts.of_dataset) {
+    facts.name = request.ledger();
+    ASSIGN_OR_RETURN(facts.ledgers.emplace_back().ledger, store_.Get(request.ledger()));
+  } else {
+    facts.name = request.dataset();
+    ASSIGN_OR_RETURN(std::vector<std::string> found, finder_.Over(facts.name, deadline));
+    std::erase_if(found, IsOfServer);
+    if (found.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("dataset: no ledger declares ", events::Quoted(facts.name)));
+    }
+    if (found.size() > kMostLedgers) {
+      return WithReason(
+          absl::FailedPreconditionError(absl::StrCat("dataset: more than ", kMostLedgers,
+                                                     " ledgers declare it, too many for a page")),
+          {"TOO_MANY_LEDGERS", {{"field", "dataset"}}});
+    }
+    for (const std::string& name : found) {
+      ASSIGN_OR_RETURN(facts.ledgers.emplace_back().ledger, store_.Get(name));
+    }
+  }
+  ASSIGN_OR_RETURN(facts.declaring,
+                   store_.CountDeclaring(facts.ledgers[0].declaration().dataset()));
+  return absl::OkStatus();
+}
+
+absl::Status StatementService::Account(const v1::GetStatementRequest& request,
+                                       const accountant::Limits& limits, Facts& facts) {
+  v1::Subject subject;
+  std::vector<std::string> names;
+  for (const LedgerFacts& ledger : facts.ledgers) names.push_back(ledger.ledger.name());
+  subject.add_ledgers(names[0]);
+  subject.set_up_to_sequence(request.up_to_sequence());
+  const uint64_t group_size = request.options().group_size();
+  const absl::StatusOr<questions::Subject> whole =
+      facts.of_dataset ? accounting_.subjects().GatherAll(names, group_size, limits)
+                       : accounting_.subjects().Gather(subject, group_size, limits);
+  if (whole.ok()) {
+    RETURN_IF_ERROR(Answer(*whole, request.options(), limits, facts));
+  } else if (IsRefusal(whole.status()) || facts.of_dataset) {
+    if (!IsRefusal(whole.status()) && !absl::IsInvalidArgument(whole.status()))
+      return whole.status();
+    Refuse(whole.status(), facts.answer);
+  } else {
+    return whole.status();
+  }
+  for (size_t i = 0; i < facts.ledgers.size(); ++i) {
+    LedgerFacts& ledger = facts.ledgers[i];
+    if (whole.ok() && facts.ledgers.size() == 1) {
+      ledger.own = *whole;
+      continue;
+    }
+    // The entries that the answer covers, though more may have come since.
+    v1::Subject alone;
+    alone.add_ledgers(ledger.ledger.name());
+    alone.set_up_to_sequence(whole.ok() ? whole->ledgers[i].size() : request.up_to_sequence());
+    absl::StatusOr<questions::Subject> own = accounting_.subjects().Gather(alone, 0, limits);
+    if (own.ok()) {
+      ledger.own = *std::move(own);
+    } else if (IsRefusal(own.status())) {
+      ledger.unreadable = std::string(own.status().message());
+    } else {
+      return own.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StatementService::Bind(uint64_t up_to_sequence, const CallContext& call,
+                                    Facts& facts) {
+  for (const LedgerFacts& ledger : facts.ledgers) {
+    v1::Statement::LedgerCheckpoint& bound = facts.checkpoints.emplace_back();
+    bound.set_ledger(ledger.ledger.name());
+    bound.set_size(ledger.own.has_value() ? ledger.own->ledgers[0].size()
+                   : up_to_sequence != 0  ? up_to_sequence
+                                          : ledger.ledger.size());
+    ASSIGN_OR_RETURN(SignedCheckpoint checkpoint,
+                     logs_.AwaitSigned(ledger.ledger.name(), bound.size(), call));
+    bound.set_note(checkpoint.note);
+    LogReader reader(store_, ledger.ledger.name(), std::move(checkpoint));
+    ASSIGN_OR_RETURN(const merkle::Hash root, reader.RootAt("up_to_sequence", bound.size()));
+    bound.set_root_hash(merkle::ToBytes(root));
+    if (ledger.own.has_value() && ledger.own->ledgers[0].root_hash() != bound.root_hash()) {
+      return absl::DataLossError(
+          absl::StrCat(ledger.ledger.name(),
+                       ": the entries that were accounted for are not those that are "
+                       "signed"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Statement> StatementService::GetStatement(const v1::GetStatementRequest& request,
+                                                             const CallContext& call) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  const accountant::Limits limits = accounting_.LimitsOf(call);
+  Facts facts;
+  facts.delta = request.delta() == 0 ? accounting_.limits().usual_delta : request.delta();
+  if (!(facts.delta > 0 && facts.delta < 1)) {
+    return FieldError("delta", absl::StrCat("must be in (0, 1), or 0 for the server's usual one, "
+                                            "got ",
+                                            facts.delta));
+  }
+  facts.answer.set_delta(facts.delta);
+  facts.version = questions::Version();
+  RETURN_IF_ERROR(Find(request, limits.deadline, facts));
+  RETURN_IF_ERROR(Account(request, limits, facts));
+  RETURN_IF_ERROR(Bind(request.up_to_sequence(), call, facts));
+  facts.answer.set_in_words(statement::AttackWords(facts));
+
+  v1::Statement made;
+  made.set_title(statement::TitleOf(facts));
+  for (v1::Statement::Section& section : statement::SectionsOf(facts)) {
+    *made.add_sections() = std::move(section);
+  }
+  *made.mutable_answer() = facts.answer;
+  for (v1::Statement::LedgerCheckpoint& one : facts.checkpoints) {
+    *made.add_checkpoints() = std::move(one);
+  }
+  made.mutable_time()->set_seconds(absl::ToUnixSeconds(clock_.Now()));
+  made.set_version(facts.version);
+  const std::string markdown = statement::ToMarkdown(made);
+  made.set_html(statement::ToHtml(made));
+  made.set_markdown(markdown);
+  return made;
+}
+
+}  // namespace dpledger::server
