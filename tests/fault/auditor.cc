@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "events/event_values.h"
-#include "ledger/questions.h"
 #include "merkle/proof.h"
+#include "questions/answers.h"
 
 namespace dpledger::testing {
 namespace {
@@ -63,7 +63,7 @@ absl::Status Ask(Stub& stub,
     status = (stub.*method)(&context, request, &response);
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
   }
-  return client::FromGrpc(status);
+  return connection::FromGrpc(status);
 }
 
 bool Near(double a, double b) {
@@ -93,7 +93,7 @@ std::vector<std::string> Auditor::Audit(const std::string& address) {
 }
 
 void Auditor::ReadEntries(const std::string& address) {
-  const auto stub = v1::LedgerService::NewStub(client::Connect(address).value());
+  const auto stub = v1::LedgerService::NewStub(connection::Connect(address).value());
   v1::ReadEntriesRequest request;
   request.set_ledger(ledger_);
   request.set_first_sequence(entries_.size());
@@ -119,7 +119,7 @@ void Auditor::ReadEntries(const std::string& address) {
 }
 
 void Auditor::CheckCheckpoint(const std::string& address) {
-  const auto audit = v1::AuditService::NewStub(client::Connect(address).value());
+  const auto audit = v1::AuditService::NewStub(connection::Connect(address).value());
   v1::GetCheckpointRequest request;
   request.set_log(ledger_);
   request.set_at_least(entries_.size());
@@ -210,7 +210,7 @@ void Auditor::CheckInclusion(v1::AuditService::Stub& audit, const merkle::Checkp
 }
 
 void Auditor::CheckEpsilon(const std::string& address, const merkle::Checkpoint& checkpoint) {
-  accountant::Subject subject;
+  questions::Subject subject;
   for (uint64_t i = 0; i < checkpoint.size; ++i) {
     v1::LedgerEntry entry;
     entry.ParseFromString(entries_[i]);
@@ -225,10 +225,10 @@ void Auditor::CheckEpsilon(const std::string& address, const merkle::Checkpoint&
   }
   v1::ComputeEpsilonRequest request;
   request.set_delta(kDelta);
-  const auto offline = accountant::AnswerEpsilon(subject, request, {});
+  const auto offline = questions::AnswerEpsilon(subject, request, {});
   request.mutable_subject()->add_ledgers(ledger_);
   request.mutable_subject()->set_up_to_sequence(checkpoint.size);
-  const auto stub = v1::AccountingService::NewStub(client::Connect(address).value());
+  const auto stub = v1::AccountingService::NewStub(connection::Connect(address).value());
   v1::ComputeEpsilonResponse served;
   const absl::Status status =
       Ask(*stub, &v1::AccountingService::Stub::ComputeEpsilon, request, served);

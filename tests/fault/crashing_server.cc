@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
 namespace dpledger::testing {
@@ -86,7 +86,7 @@ void CopyFiles(const std::string& from, const std::string& to) {
 }
 
 std::vector<v1::LedgerEntry> ReadLedger(const std::string& address, const std::string& name) {
-  const auto stub = v1::LedgerService::NewStub(client::Connect(address).value());
+  const auto stub = v1::LedgerService::NewStub(connection::Connect(address).value());
   std::vector<v1::LedgerEntry> entries;
   std::map<std::string, uint64_t> writer_counters;
   v1::ReadEntriesRequest request;

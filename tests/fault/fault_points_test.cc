@@ -3,22 +3,22 @@
 // its own. After the first error nothing more is acknowledged, health says NOT_SERVING and the
 // server ends with 1, unless nothing stored depends on the call; after the power has gone too, it
 // starts again without repair and holds all that was acknowledged. DPLEDGER_FAULT_ROUNDS points are
-// taken, spread evenly over the trace (0: all of them).
+// taken, at random places that DPLEDGER_FAULT_SEED repeats, and of every call at least one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <iostream>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tests/fault/point_life.h"
+#include "tests/fault/power_rounds.h"
 #include "tests/fault/power_server.h"
 
 namespace dpledger::testing {
@@ -26,41 +26,42 @@ namespace {
 
 using ::testing::IsEmpty;
 
-constexpr uint64_t kUsualPoints = 200;
-
 struct Point {
   std::string op;
   uint64_t nth;
   int error;
 };
 
-// All points of a trace; the calls that only look are no part of "any" (fault_fs_rules.h).
-std::vector<Point> PointsOf(const std::map<std::string, uint64_t>& counts) {
-  std::vector<Point> points;
+using Points = std::vector<Point>;
+
+// All points of a trace, by call; the calls that only look are no part of "any" (fault_fs_rules.h).
+std::map<std::string, Points> PointsOf(const std::map<std::string, uint64_t>& counts) {
+  std::map<std::string, Points> points;
   for (const auto& [op, count] : counts) {
     if (op == "any" || op == "struck" || op == "lookup" || op == "getattr") continue;
     for (uint64_t nth = 1; nth <= count; ++nth) {
-      points.push_back({op, nth, EIO});
+      points[op].push_back({op, nth, EIO});
       // POSIX's read() has no such error; the server would take it for one that passes.
-      if (op != "read") points.push_back({op, nth, ENOSPC});
+      if (op != "read") points[op].push_back({op, nth, ENOSPC});
     }
   }
   return points;
 }
 
-std::vector<Point> Spread(const std::vector<Point>& points, uint64_t wanted) {
-  if (wanted == 0 || wanted >= points.size()) return points;
-  std::vector<Point> chosen;
-  for (uint64_t i = 0; i < wanted; ++i) chosen.push_back(points[i * points.size() / wanted]);
-  return chosen;
-}
-
-uint64_t WantedPoints() {
-  uint64_t wanted = kUsualPoints;
-  if (const char* given = std::getenv("DPLEDGER_FAULT_ROUNDS"); given != nullptr) {
-    EXPECT_TRUE(absl::SimpleAtoi(given, &wanted)) << given;
+// `wanted` points of `all`, and a few more: each call gets its share, rounded up. One point is
+// chosen at random in each of as many equal parts of the call's trace.
+Points Sample(const std::map<std::string, Points>& by_call, size_t all, size_t wanted) {
+  std::mt19937_64 random(FaultSeed());
+  Points chosen;
+  for (const auto& [op, points] : by_call) {
+    const size_t count = points.size();
+    const size_t share = wanted < all ? (count * wanted + all - 1) / all : count;
+    for (size_t i = 0; i < share; ++i) {
+      const size_t first = i * count / share, end = (i + 1) * count / share;
+      chosen.push_back(points[first + random() % (end - first)]);
+    }
   }
-  return wanted;
+  return chosen;
 }
 
 // A file's name without its number: "000012.log" is "#.log".
@@ -111,8 +112,10 @@ TEST_F(FaultPoints, NothingIsAcknowledgedAfterTheFirstErrorNorLost) {
   ASSERT_NO_FATAL_FAILURE(whole.Live({}));
   ASSERT_THAT(whole.complaints(), IsEmpty());
   ASSERT_EQ(whole.outcome(), PointLife::Outcome::kFinished);
-  const std::vector<Point> all = PointsOf(whole.counts());
-  const std::vector<Point> points = Spread(all, WantedPoints());
+  const std::map<std::string, Points> by_call = PointsOf(whole.counts());
+  size_t all = 0;
+  for (const auto& [op, points] : by_call) all += points.size();
+  const Points points = Sample(by_call, all, FaultRounds(45));
   std::map<std::string, Tally> tallies;
   uint64_t acknowledged = 0;
   for (const Point& point : points) {
@@ -132,7 +135,7 @@ TEST_F(FaultPoints, NothingIsAcknowledgedAfterTheFirstErrorNorLost) {
     if (life.outcome() == PointLife::Outcome::kStopped) ++tally.stopped;
     if (life.went_on()) ++tally.went_on;
   }
-  std::cout << points.size() << " of " << all.size() << " points, " << acknowledged
+  std::cout << points.size() << " of " << all << " points, " << acknowledged
             << " entries acknowledged\n";
   for (const auto& [op, tally] : tallies) {
     std::cout << op << ": " << tally.struck << " struck; " << tally.refused_to_start

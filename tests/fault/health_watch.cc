@@ -1,13 +1,13 @@
 #include "tests/fault/health_watch.h"
 
-#include "client/connection.h"
+#include "connection/connection.h"
 
 namespace dpledger::testing {
 
 using grpc::health::v1::HealthCheckResponse;
 
 HealthWatch::HealthWatch(const std::string& address)
-    : stub_(grpc::health::v1::Health::NewStub(client::Connect(address).value())) {
+    : stub_(grpc::health::v1::Health::NewStub(connection::Connect(address).value())) {
   reader_ = std::thread([this] {
     const auto watch = stub_->Watch(&context_, {});
     HealthCheckResponse response;

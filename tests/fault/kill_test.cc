@@ -155,29 +155,31 @@ void KillTimes(v1::SpoolPolicy policy, int kills) {
 }
 
 TEST(Kill, FailClosedNeverReleasesWhatTheLedgerDoesNotHold) {
-  KillTimes(v1::FAIL_CLOSED, FaultRounds(100));
+  KillTimes(v1::FAIL_CLOSED, FaultRounds(30));
 }
 
 TEST(Kill, SpoolNeverReleasesWhatIsNeitherSpooledNorInTheLedger) {
-  KillTimes(v1::SPOOL, FaultRounds(100));
+  KillTimes(v1::SPOOL, FaultRounds(30));
 }
 
-// Five rounds, and SIGKILL at the worst moment of the last one: right after its release.
+// Five rounds in a ledger of its own, and SIGKILL at the worst moment of the last one: right after
+// its release.
 struct WorstMoment {
-  WorstMoment(v1::SpoolPolicy policy, std::vector<std::string> extras)
-      : trainer(server.address(), kLedger, "trainer", policy) {
+  WorstMoment(const CrashingServer& server, v1::SpoolPolicy policy, std::vector<std::string> extras)
+      : trainer(server.address(), absl::StrCat(kLedger, "-", ++ledgers), "trainer", policy) {
     trainer.Start(5, extras);
     EXPECT_EQ(trainer.Await(), 128 + SIGKILL) << trainer.Log();
     complaints = Complaints(server, trainer, policy);
   }
-  CrashingServer server;
+  static inline int ledgers = 0;
   Trainer trainer;
   std::vector<std::string> complaints;
 };
 
 TEST(Kill, RightAfterAReleaseFindsItRecorded) {
+  const CrashingServer server;
   for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {
-    const WorstMoment moment(policy, {"die"});
+    const WorstMoment moment(server, policy, {"die"});
     EXPECT_THAT(moment.trainer.Released(), SizeIs(5));
     EXPECT_THAT(moment.complaints, IsEmpty());
   }
@@ -185,20 +187,22 @@ TEST(Kill, RightAfterAReleaseFindsItRecorded) {
 
 // The last round is recorded and not released: it stays, once, and the run goes on after it.
 TEST(Kill, InTheMiddleOfAStepKeepsItsRound) {
+  CrashingServer server;
   for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {
     for (const bool server_too : {false, true}) {
-      WorstMoment moment(policy, {"die-inside"});
+      WorstMoment moment(server, policy, {"die-inside"});
       EXPECT_THAT(moment.complaints, IsEmpty());
       EXPECT_THAT(moment.trainer.Released(), SizeIs(4));
       if (server_too) {
-        moment.server.Kill();
-        moment.server.Start();
+        server.Kill();
+        server.Start();
       }
       moment.trainer.Start(3);
       ASSERT_EQ(moment.trainer.Await(), 0) << moment.trainer.Log();
+      const std::string& ledger = moment.trainer.ledger();
       std::vector<std::string> complaints;
       const Rounds recorded =
-          LedgerRounds(ReadLedger(moment.server.address(), kLedger), "trainer", complaints);
+          LedgerRounds(ReadLedger(server.address(), ledger), "trainer", complaints);
       const Rounds released = moment.trainer.Released();
       EXPECT_THAT(complaints, IsEmpty());
       EXPECT_THAT(released, SizeIs(7));
@@ -207,20 +211,21 @@ TEST(Kill, InTheMiddleOfAStepKeepsItsRound) {
       EXPECT_THAT(recorded, SizeIs(8));
       EXPECT_EQ(released.count(4), 0u);
       EXPECT_EQ(recorded.at(4), NoiseOfStep(4));
-      EXPECT_GT(EpsilonOfLedger(moment.server.address(), kLedger).lower,
-                EpsilonOfRounds(moment.server.address(), released).upper);
+      EXPECT_GT(EpsilonOfLedger(server.address(), ledger).lower,
+                EpsilonOfRounds(server.address(), released).upper);
     }
   }
 }
 
 // The control: a trainer that releases before it records is noticed by the same checks.
 TEST(Kill, NoticesATrainerThatReleasesTooEarly) {
+  const CrashingServer server;
   for (const v1::SpoolPolicy policy : {v1::FAIL_CLOSED, v1::SPOOL}) {
-    const WorstMoment moment(policy, {"broken", "die"});
+    const WorstMoment moment(server, policy, {"broken", "die"});
     EXPECT_THAT(moment.complaints, ElementsAre("round 4 was released and is not recorded"));
     if (policy == v1::SPOOL) continue;  // what it has in its spool is not in the ledger yet
-    EXPECT_LT(EpsilonOfLedger(moment.server.address(), kLedger).upper,
-              EpsilonOfRounds(moment.server.address(), moment.trainer.Released()).lower);
+    EXPECT_LT(EpsilonOfLedger(server.address(), moment.trainer.ledger()).upper,
+              EpsilonOfRounds(server.address(), moment.trainer.Released()).lower);
   }
 }
 

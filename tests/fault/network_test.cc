@@ -128,7 +128,7 @@ class TrainerAway : public Network {
 
 TEST_F(TrainerAway, ReleasesNothingMeanwhileAndLosesNothing) {
   ASSERT_NO_FATAL_FAILURE(BreakOften(
-      *trainer_, [this] { return Read(); }, FaultRounds(10)));
+      *trainer_, [this] { return Read(); }, FaultRounds(5)));
   EXPECT_THAT(Auditor(kLedger).Audit(server_->address()), IsEmpty());
 }
 
@@ -226,7 +226,7 @@ TEST_F(Network, BetweenServerAndPostgresLosesNothing) {
     }
     return entries;
   };
-  ASSERT_NO_FATAL_FAILURE(BreakOften(trainer, read, FaultRounds(10)));
+  ASSERT_NO_FATAL_FAILURE(BreakOften(trainer, read, FaultRounds(5)));
 }
 
 }  // namespace

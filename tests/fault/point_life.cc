@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "tests/fault/auditor.h"
 #include "tests/fault/crashing_server.h"
@@ -77,7 +77,7 @@ void PointLife::ReadCounts() {
 }
 
 bool PointLife::Work(bool bait) {
-  const auto stub = v1::LedgerService::NewStub(client::Connect(server_.address()).value());
+  const auto stub = v1::LedgerService::NewStub(connection::Connect(server_.address()).value());
   v1::CreateLedgerRequest request;
   request.set_name(kLedger);
   *request.mutable_declaration() = FaultDeclaration();
@@ -119,7 +119,7 @@ bool PointLife::Append(v1::LedgerService::Stub& stub, int batch) {
 
 // Demands a checkpoint of all there is, so that what signing writes is part of the trace.
 bool PointLife::Sign() {
-  const auto stub = v1::AuditService::NewStub(client::Connect(server_.address()).value());
+  const auto stub = v1::AuditService::NewStub(connection::Connect(server_.address()).value());
   v1::GetCheckpointRequest request;
   request.set_log(kLedger);
   request.set_at_least(acknowledged_.rbegin()->first + 1);

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "tests/fault/crashing_server.h"
 #include "tests/fault/released.h"
@@ -46,7 +46,7 @@ bool Create(v1::LedgerService::Stub& stub, const std::string& ledger) {
 // Appends until the first refusal; what is acknowledged goes into `acknowledged`.
 void AppendNotes(const std::string& address, const std::string& ledger, const std::string& id,
                  int batches, uint64_t seed, Acknowledged& acknowledged) {
-  const auto stub = v1::LedgerService::NewStub(client::Connect(address).value());
+  const auto stub = v1::LedgerService::NewStub(connection::Connect(address).value());
   if (!Create(*stub, ledger)) return;
   std::mt19937_64 random(seed);
   for (int batch = 0; batch < batches; ++batch) {

@@ -95,7 +95,7 @@ class Power : public ::testing::Test {
 TEST_F(Power, CutLosesNothingThatWasAcknowledged) {
   const uint64_t seed = FaultSeed();
   std::mt19937_64 random(seed);
-  const int rounds = FaultRounds(10);
+  const int rounds = FaultRounds(5);
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE(::testing::Message() << "round " << round << " of DPLEDGER_FAULT_SEED=" << seed);
     const Survival survival = random() % 2 == 0 ? Survival::kNothing : Survival::kTorn;
@@ -114,7 +114,7 @@ TEST_F(Power, CutLosesNothingThatWasAcknowledged) {
 TEST_F(Power, CutThatLeavesHolesLosesNothingSilently) {
   const uint64_t seed = FaultSeed();
   std::mt19937_64 random(seed);
-  const int rounds = FaultRounds(10);
+  const int rounds = FaultRounds(5);
   int refused = 0;
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE(::testing::Message() << "round " << round << " of DPLEDGER_FAULT_SEED=" << seed);

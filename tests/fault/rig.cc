@@ -11,15 +11,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/connection.h"
 #include "client/spool.h"
+#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 
 namespace dpledger::testing {
 namespace {
 
 EpsilonInterval Ask(const std::string& server, const v1::ComputeEpsilonRequest& request) {
-  const auto stub = v1::AccountingService::NewStub(client::Connect(server).value());
+  const auto stub = v1::AccountingService::NewStub(connection::Connect(server).value());
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
   v1::ComputeEpsilonResponse response;

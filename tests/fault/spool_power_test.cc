@@ -126,7 +126,7 @@ class SpoolPower : public ::testing::Test {
     PoweredTrainer trainer(policy);
     if (!CanMount(trainer)) GTEST_SKIP();
     std::mt19937_64 random(FaultSeed());
-    const int rounds = FaultRounds(10);
+    const int rounds = FaultRounds(6);
     for (int round = 0; round < rounds; ++round) {
       SCOPED_TRACE(absl::StrCat("cut ", round));
       const FaultRule rule = {.op = "any",

@@ -19,7 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "tests/fault/auditor.h"
 #include "tests/fault/crashing_server.h"
@@ -117,7 +117,7 @@ class Storm {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     v1::Ledger made;
     const grpc::Status status =
-        v1::LedgerService::NewStub(client::Connect(servers_[0]->address()).value())
+        v1::LedgerService::NewStub(connection::Connect(servers_[0]->address()).value())
             ->CreateLedger(&context, request, &made);
     EXPECT_TRUE(status.ok()) << status.error_message();
   }
@@ -134,9 +134,9 @@ class Storm {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     v1::AppendBatchResponse response;
     const auto stub = v1::LedgerService::NewStub(
-        client::Connect(servers_[static_cast<size_t>(send.server)]->address()).value());
+        connection::Connect(servers_[static_cast<size_t>(send.server)]->address()).value());
     const grpc::Status status = stub->AppendBatch(&context, request, &response);
-    if (!status.ok()) return client::FromGrpc(status);
+    if (!status.ok()) return connection::FromGrpc(status);
     return response.receipt();
   }
 
@@ -192,7 +192,7 @@ class Storm {
 
 TEST(RetryStorm, StoresEachRequestOnceAndAnswersItAlike) {
   std::mt19937_64 random(FaultSeed());
-  const int rounds = FaultRounds(3);
+  const int rounds = FaultRounds(2);
   Storm storm;
   for (int round = 0; round < rounds && !HasFailure(); ++round) {
     SCOPED_TRACE(absl::StrCat("storm ", round));

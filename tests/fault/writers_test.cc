@@ -17,13 +17,13 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kRounds = 60;
+constexpr uint64_t kRounds = 25;
 constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
 
 // All trainers run their rounds to the end; the server is killed twice meanwhile.
 void TrainAll(CrashingServer& server, std::deque<Trainer>& trainers) {
   for (Trainer& trainer : trainers) trainer.Start(kRounds);
-  for (const size_t kill_after : {10, 30}) {
+  for (const size_t kill_after : {5, 15}) {
     ASSERT_TRUE(trainers.front().AwaitReleases(0, kill_after)) << trainers.front().Log();
     server.Kill();
     server.Start();

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "merkle/checkpoint.h"
@@ -66,7 +66,7 @@ class Server {
       absl::SleepFor(absl::Milliseconds(5));
     }
     EXPECT_FALSE(address.empty()) << Log();
-    const auto channel = client::Connect(address).value();
+    const auto channel = connection::Connect(address).value();
     ledgers_ = v1::LedgerService::NewStub(channel);
     audits_ = v1::AuditService::NewStub(channel);
   }
