@@ -64,8 +64,8 @@ class AppendLine {
   std::atomic<uint64_t> first_refused_ = std::numeric_limits<uint64_t>::max();
 };
 
-// The read side of a store. Code that only reads uses it, so that it also works on what survives of
-// a damaged store (embedded/surviving_store.h).
+// The read side of a store. Code that only reads uses it, so that it also works on a folder that no
+// server has open (embedded/folder_reader.h).
 class LedgerReader {
  public:
   virtual ~LedgerReader() = default;

@@ -89,29 +89,42 @@ absl::StatusOr<size_t> ScratchFile::Read(char* into, size_t max_bytes) {
 }
 
 absl::StatusOr<NewFile> NewFile::Make(const std::string& path) {
-  const std::string partial = path + ".partial";
+  if (path == "-") return NewFile(FileDescriptor(::dup(STDOUT_FILENO)), path, /*in_place=*/true);
+  std::error_code error;
+  const std::string place = std::filesystem::is_symlink(path, error)
+                                ? std::filesystem::weakly_canonical(path, error).string()
+                                : path;
+  const std::filesystem::file_status there = std::filesystem::status(place, error);
+  if (std::filesystem::is_directory(there)) return ErrnoError(EISDIR, "make", place);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    FileDescriptor fd(::open(place.c_str(), O_WRONLY | O_CLOEXEC));
+    if (fd.get() < 0) return ErrnoError(errno, "open", place);
+    return NewFile(std::move(fd), place, /*in_place=*/true);
+  }
+  const std::string partial = place + ".partial";
   FileDescriptor fd(::open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   if (fd.get() < 0) return ErrnoError(errno, "make", partial);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     return absl::AbortedError(absl::StrCat(partial, ": another process is writing it"));
   }
   if (::ftruncate(fd.get(), 0) != 0) return ErrnoError(errno, "truncate", partial);
-  return NewFile(std::move(fd), path);
+  return NewFile(std::move(fd), place, /*in_place=*/false);
 }
 
 NewFile::NewFile(NewFile&& other) noexcept
     : fd_(std::move(other.fd_)),
       path_(std::exchange(other.path_, "")),
+      in_place_(other.in_place_),
       buffer_(std::move(other.buffer_)),
       size_(other.size_) {}
 
 NewFile::~NewFile() {
-  if (path_.empty()) return;
+  if (path_.empty() || in_place_) return;
   ::unlink(Partial().c_str());
 }
 
 absl::Status NewFile::Flush() {
-  const absl::Status written = WriteAll(fd_.get(), buffer_, Partial());
+  const absl::Status written = WriteAll(fd_.get(), buffer_, in_place_ ? path_ : Partial());
   buffer_.clear();
   return written;
 }
@@ -124,6 +137,7 @@ absl::Status NewFile::Write(std::string_view bytes) {
 
 absl::Status NewFile::Commit() {
   RETURN_IF_ERROR(Flush());
+  if (in_place_) return absl::OkStatus();
   if (::fsync(fd_.get()) != 0) return ErrnoError(errno, "fsync", Partial());
   if (::rename(Partial().c_str(), path_.c_str()) != 0) {
     return ErrnoError(errno, "rename", Partial());

@@ -59,7 +59,9 @@ class ScratchFile : public ByteSink, public ByteSource {
   uint64_t read_ = 0;
 };
 
-// A file that is named `path`.partial until Commit. The destructor removes it.
+// A file that is named `path`.partial until Commit. The destructor removes it. Where `path` is a
+// link, what it leads to is written; a device or a pipe is written in place, and so is the standard
+// output, which is called "-".
 class NewFile : public ByteSink {
  public:
   // ABORTED if another process is writing the same file.
@@ -72,14 +74,16 @@ class NewFile : public ByteSink {
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
   // What a program removes that is interrupted.
-  std::string Partial() const { return path_ + ".partial"; }
+  std::string Partial() const { return in_place_ ? "" : path_ + ".partial"; }
 
  private:
-  NewFile(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  NewFile(FileDescriptor fd, std::string path, bool in_place)
+      : fd_(std::move(fd)), path_(std::move(path)), in_place_(in_place) {}
   absl::Status Flush();
 
   FileDescriptor fd_;
   std::string path_;  // empty: nothing to remove
+  bool in_place_ = false;
   std::string buffer_;
   uint64_t size_ = 0;
 };

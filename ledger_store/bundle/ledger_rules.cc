@@ -245,7 +245,7 @@ absl::Status LedgerRules::AddEvent(const EntryFrame& frame, v1::WriterStatus& wr
   return taken.ok() ? taken : Wrong(taken);
 }
 
-// What says more of a writer that has written before.
+// LATE_EVENT and CONFLICT: the writer must have entries already.
 absl::Status LedgerRules::AddLate(const EntryFrame& frame, v1::WriterStatus& writer) {
   if (writer.entry_count() == 0) return Wrong("late entries are of a writer that has written");
   if (frame.body == LedgerEntry::kConflict) {

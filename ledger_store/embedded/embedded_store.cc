@@ -205,6 +205,26 @@ class EmbeddedStore : public SteppedStore {
     return fail_stop_.OfRead(entries.status());
   }
 
+  absl::StatusOr<v1::StoredRequest> Answered(const std::string& name,
+                                             const std::string& request_id) override {
+    ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
+    v1::StoredRequest request;
+    const absl::Status read = GetRecord(*db_, RequestKey(record.id, request_id), request);
+    if (absl::IsNotFound(read)) return absl::NotFoundError("there is no record of it");
+    if (!read.ok()) return fail_stop_.OfRead(read);
+    return request;
+  }
+
+  absl::StatusOr<uint64_t> CountAnswered(const std::string& name) override {
+    ASSIGN_OR_RETURN(const LedgerRecord record, table_->Find(name));
+    const std::string prefix = LedgerPrefix(Table::kRequest, record.id);
+    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator({}));
+    uint64_t count = 0;
+    for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) ++count;
+    if (it->status().ok()) return count;
+    return fail_stop_.OfRead(DiskError("count the answered requests", it->status()));
+  }
+
   size_t Step() override {
     AnsweredGroup group;
     if (!queue_.TakeWaiting(group.operations)) return 0;

@@ -1,66 +1,74 @@
 #include "ledger_store/embedded/folder_fsck.h"
 
-#include <algorithm>
-#include <map>
+#include <filesystem>
+#include <fstream>
 #include <memory>
-#include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/hex.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/folder_lock.h"
+#include "ledger_store/embedded/ledger_table.h"
+#include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/read_only_database.h"
-#include "ledger_store/embedded/surviving_records.h"
-#include "ledger_store/embedded/surviving_store.h"
+#include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/embedded/stepped_store.h"
 #include "ledger_store/embedded/synced_record.h"
+#include "rocksdb/sst_file_reader.h"
 
 namespace dpledger::embedded {
 namespace {
 
-// What a server would see is what the files hold.
-absl::Status CompareWithDatabase(rocksdb::DB& db, SurvivingRecords& records, FsckReport& report) {
-  rocksdb::ReadOptions options;
-  options.fill_cache = false;
-  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(options));
-  it->SeekToFirst();
-  bool readable = true;
-  uint64_t hidden = 0;
-  std::string first_hidden;
-  const auto compare = [&](std::string_view key, std::string_view value) {
-    if (it->status().ok() && it->Valid() && ToView(it->key()) < key) {
-      report.Add(absl::StrCat("the record under the key ", HexEncode(ToView(it->key()))),
-                 "is in the database, but in none of its files");
-      it->Seek(rocksdb::Slice(key.data(), key.size()));
-    }
-    if (!it->status().ok()) {
-      readable = false;
-      return absl::CancelledError("");
-    }
-    if (it->Valid() && ToView(it->key()) == key) {
-      if (ToView(it->value()) != value) {
-        report.Add(absl::StrCat("the record under the key ", HexEncode(key)),
-                   "the database does not have the latest one that its files hold");
-      }
-      it->Next();
-    } else {
-      if (hidden++ == 0) first_hidden = HexEncode(key);
-    }
-    return absl::OkStatus();
-  };
-  const absl::Status compared = records.Scan("", "", compare);
-  if (!absl::IsCancelled(compared)) RETURN_IF_ERROR(compared);
-  if (hidden > 0) {
-    report.Add(
-        "the database",
-        absl::StrCat("passes over ", hidden,
-                     " records that its files hold, the first under the key ", first_hidden));
+namespace fs = std::filesystem;
+
+// A table file ends in a footer: the kind of checksums, two handles of two varints each, zeros up
+// to a fixed length, format version and magic number. RocksDB does not look at the zeros, and takes
+// a version that is lower than it was for granted.
+bool FooterIsWhole(const std::string& path) {
+  constexpr std::streamoff kFooterBytes = 53;
+  constexpr size_t kHandlesEnd = 41;
+  constexpr char kFormat = 5;  // rocksdb_options.h; low byte first
+  std::ifstream in(path, std::ios::binary);
+  std::string footer(kFooterBytes, '\0');
+  in.seekg(-kFooterBytes, std::ios::end);
+  if (!in.read(footer.data(), kFooterBytes)) return false;
+  size_t at = 1;
+  for (int varints = 0; varints < 4 && at < kHandlesEnd; ++at) {
+    varints += (static_cast<uint8_t>(footer[at]) & 0x80) == 0;
   }
-  if (!readable) {
-    report.Add("the database",
-               absl::StrCat("cannot be read to its end: ", it->status().ToString()));
+  return footer.find_first_not_of('\0', at) == kHandlesEnd && footer[kHandlesEnd] == kFormat;
+}
+
+// Opening the database reads few blocks of the table files.
+absl::Status CheckTables(const std::string& folder, const FsckOptions& options,
+                         FsckReport& report) {
+  std::error_code error;
+  std::set<std::string> tables;
+  bool is_store = false;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const fs::path& path = it->path();
+    if (path.extension() == ".sst") tables.insert(path.string());
+    is_store |=
+        path.extension() == ".sst" || path.extension() == ".log" || path.filename() == "CURRENT";
+  }
+  if (error) return ErrnoError(error.value(), "read the folder", folder);
+  if (!is_store) return absl::NotFoundError(absl::StrCat(folder, ": there is no store in it"));
+  for (const std::string& path : tables) {
+    rocksdb::SstFileReader table(DatabaseOptions(nullptr));
+    rocksdb::Status status = table.Open(path);
+    if (status.ok()) status = table.VerifyChecksum();
+    if (!status.ok()) {
+      report.Add(path, status.ToString());
+    } else if (!FooterIsWhole(path)) {
+      report.Add(path, "its footer is not as the store writes it");
+    }
+    if (options.progress) options.progress(report);
   }
   return absl::OkStatus();
 }
@@ -69,46 +77,34 @@ absl::Status CompareWithDatabase(rocksdb::DB& db, SurvivingRecords& records, Fsc
 
 absl::Status FsckFolder(const std::string& folder, const FsckOptions& options, FsckReport& report) {
   ASSIGN_OR_RETURN(const FolderLock lock, FolderLock::Take(folder, FolderLock::Kind::kShared));
-  ASSIGN_OR_RETURN(const std::unique_ptr<SurvivingRecords> records, SurvivingRecords::Open(folder));
-  records->VerifyTables([&](uint64_t) {
-    if (options.progress) options.progress(report);
-  });
-
-  ReadOnlyDatabase database =
-      OpenReadOnly(folder, rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords);
-  FsckReport of_records;
-  ASSIGN_OR_RETURN(const std::unique_ptr<SurvivingStore> store,
-                   SurvivingStore::Open(*records, options.keys, of_records));
-  FsckReport of_database;
-  if (database.db != nullptr) {
-    RETURN_IF_ERROR(CompareWithDatabase(*database.db, *records, of_database));
-  }
-  // Files first: what else is amiss mostly follows from them.
-  for (const Damage& damage : records->damage()) report.Add(damage.place, damage.what);
-  for (const std::string& complaint : database.complaints) report.Add("the database", complaint);
-  if (database.db == nullptr) {
-    report.Add("the database", absl::StrCat("does not open: ", database.status.ToString()));
+  RETURN_IF_ERROR(CheckTables(folder, options, report));
+  const absl::StatusOr<std::vector<TornLog>> torn = CheckLogs(folder);
+  if (!torn.ok() && !absl::IsDataLoss(torn.status())) return torn.status();
+  report.Add("the logs", torn.status());
+  for (const TornLog& log : torn.ok() ? *torn : std::vector<TornLog>()) {
+    report.Note(absl::StrCat(log.path, ": ends within a record: a write that a crash interrupted"));
   }
   ASSIGN_OR_RETURN(const SyncedRecord synced, ReadSyncedRecord(folder));
   if (synced.damaged) report.Add(kSyncedRecordFile, "is damaged");
-  if (database.db != nullptr) {
-    const absl::Status reached =
-        CheckSynced(folder, synced, database.db->GetLatestSequenceNumber());
-    if (!reached.ok()) report.Add("the database", std::string(reached.message()));
-  }
-  for (const auto& [file, bytes] : records->torn()) {
-    report.Note(absl::StrCat(file, ": ends in ", bytes,
-                             " bytes that are no whole record: a write that a crash interrupted"));
-  }
-  for (const FsckReport* part : {&of_records, &of_database}) {
-    for (const Finding& finding : part->findings()) report.Add(finding.place, finding.what);
-  }
 
-  const size_t known = records->damage().size();
-  Fsck(*store, options, report);
-  for (size_t i = known; i < records->damage().size(); ++i) {
-    report.Add(records->damage()[i].place, records->damage()[i].what);
+  ReadOnlyDatabase database =
+      OpenReadOnly(folder, rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords);
+  if (database.db == nullptr) {
+    report.Add("the database", absl::StrCat("does not open: ", database.status.ToString()));
+    return absl::OkStatus();
   }
+  rocksdb::DB& db = *database.db;
+  report.Add("the database", CheckSynced(folder, synced, db.GetLatestSequenceNumber()));
+  const absl::Status version = CheckVersion(db, folder);
+  if (absl::IsFailedPrecondition(version)) return version;
+  report.Add("the database", version);
+  const auto store = OpenSteppedStore(std::move(database.db), *Clock::System());
+  report.Add("the database", store.status());
+  if (!store.ok()) return absl::OkStatus();
+  if (options.keys.current != nullptr) {
+    report.Add("the heads", LedgerTable::Load(db, options.keys).status());
+  }
+  Fsck(**store, options, report);
   return absl::OkStatus();
 }
 

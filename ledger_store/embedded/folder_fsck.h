@@ -1,8 +1,6 @@
-// Reads everything in the folder of an embedded store, whether the store opens or not, and reports
-// every fault: in the files, in their records, between the records (ledger_store/evidence/fsck.h),
-// and between these records and what RocksDB reads.
-//
-// Changes nothing in the folder.
+// Checks the folder of an embedded store without changing it: every block of its table files, its
+// logs, whether RocksDB opens it with all that was synced, and then what it reads there
+// (ledger_store/evidence/fsck.h). What a server would not open is not looked into.
 #pragma once
 
 #include <string>

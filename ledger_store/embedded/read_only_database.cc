@@ -1,26 +1,17 @@
 #include "ledger_store/embedded/read_only_database.h"
 
 #include <cstdarg>
-#include <cstdio>
-#include <utility>
 
-#include "absl/strings/match.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 
 namespace dpledger::embedded {
 namespace {
 
-// Keeps what RocksDB drops of damaged logs.
-class ComplaintLog : public rocksdb::Logger {
+// RocksDB's own log would be a file in the folder.
+class NoLog : public rocksdb::Logger {
  public:
-  ComplaintLog() : rocksdb::Logger(rocksdb::InfoLogLevel::WARN_LEVEL) {}
   using rocksdb::Logger::Logv;
-  void Logv(const char* format, va_list arguments) override {
-    char line[500];
-    const int length = std::vsnprintf(line, sizeof line, format, arguments);
-    if (length > 0 && absl::StrContains(line, "dropping")) lines_.emplace_back(line);
-  }
-  std::vector<std::string> lines_;
+  void Logv(const char*, va_list) override {}
 };
 
 // Refuses whatever would change a file.
@@ -75,15 +66,13 @@ class RefusingEnv : public rocksdb::EnvWrapper {
 ReadOnlyDatabase OpenReadOnly(const std::string& folder, rocksdb::WALRecoveryMode recovery) {
   ReadOnlyDatabase database;
   database.env = std::make_unique<RefusingEnv>(rocksdb::Env::Default());
-  const auto log = std::make_shared<ComplaintLog>();
   rocksdb::Options options = DatabaseOptions(database.env.get());
   options.create_if_missing = false;
   options.wal_recovery_mode = recovery;
-  options.info_log = log;
+  options.info_log = std::make_shared<NoLog>();
   rocksdb::DB* opened = nullptr;
   database.status = rocksdb::DB::OpenForReadOnly(options, folder, &opened);
   database.db.reset(opened);
-  database.complaints = std::move(log->lines_);
   return database;
 }
 

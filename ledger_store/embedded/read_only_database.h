@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
@@ -13,10 +12,9 @@
 namespace dpledger::embedded {
 
 struct ReadOnlyDatabase {
-  rocksdb::Status status;               // the result of opening
-  std::vector<std::string> complaints;  // what RocksDB says it dropped, with the file's name
-  std::unique_ptr<rocksdb::Env> env;    // db uses it
-  std::unique_ptr<rocksdb::DB> db;      // null unless status is OK
+  rocksdb::Status status;             // the result of opening
+  std::unique_ptr<rocksdb::Env> env;  // db uses it
+  std::unique_ptr<rocksdb::DB> db;    // null unless status is OK
 };
 
 // Uses the server's options, except for the recovery mode.

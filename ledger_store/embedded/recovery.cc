@@ -1,210 +1,388 @@
 #include "ledger_store/embedded/recovery.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "events/entry_json.h"
+#include "events/names.h"
+#include "ledger/batch_row.h"
+#include "ledger_store/bundle/file.h"
+#include "ledger_store/bundle/writer.h"
 #include "ledger_store/embedded/database.h"
-#include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/embedded/folder_files.h"
+#include "ledger_store/embedded/folder_fsck.h"
 #include "ledger_store/embedded/folder_lock.h"
-#include "ledger_store/embedded/log_scan.h"
+#include "ledger_store/embedded/gathered_rows.h"
+#include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/read_only_database.h"
 #include "ledger_store/embedded/rocksdb_options.h"
-#include "ledger_store/embedded/synced_record.h"
-#include "ledger_store/evidence/checkpoint_file.h"
-#include "ledger_store/evidence/ledger_rehash.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/start_check.h"
-#include "ledger_store/store.h"
+#include "merkle/base64.h"
+#include "merkle/compact_tree.h"
+#include "merkle/proof.h"
+#include "merkle/tlog_proof.h"
+#include "rocksdb/utilities/checkpoint.h"
 
 namespace dpledger::embedded {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kPageLedgers = 1000;
+constexpr size_t kPageEntries = 10'000;
 
-absl::Status Refused(const std::string& what, const char* reason) {
-  return WithReason(absl::FailedPreconditionError(what), {reason, {}});
-}
+// The rows of a database, as far as what is saved needs them.
+class Rows : public CheckpointReader {
+ public:
+  explicit Rows(rocksdb::DB& db) : db_(db) {
+    const std::string batches = TablePrefix(Table::kBatch);
+    const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
+    for (it->Seek(batches); it->Valid() && it->key().starts_with(batches);) {
+      const uint64_t id = DecodeNumber(ToView(it->key()).substr(1, sizeof(id))).value_or(0);
+      const std::string name = NameOf(id);
+      names_[id] = !name.empty() && ids_.try_emplace(name, id).second ? name : "";
+      it->Seek(LedgerPrefix(Table::kBatch, id + 1));
+    }
+  }
 
-absl::Status FileError(const std::error_code& error, const char* operation, const fs::path& path) {
-  return ErrnoError(error.value(), operation, path.string());
-}
+  // By id; empty where there is no checkpoint that says it.
+  const std::map<uint64_t, std::string>& names() const { return names_; }
 
-// Whole copies, not links: RocksDB may give a new table the number of a file that the damaged
-// MANIFEST has forgotten, and would write over what both folders share.
-absl::Status Copy(const fs::path& from, const fs::path& to) {
+  using Visit = std::function<absl::Status(uint64_t sequence, std::string_view entry)>;
+  // A ledger's entries in order.
+  absl::Status Scan(uint64_t id, const Visit& visit) const {
+    const std::string prefix = LedgerPrefix(Table::kBatch, id);
+    const std::unique_ptr<rocksdb::Iterator> it(db_.NewIterator({}));
+    uint64_t next = 0;
+    for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
+      const auto first = DecodeNumber(ToView(it->key()).substr(prefix.size()));
+      const auto entries = DecodeBatchRow(ToView(it->value()));
+      if (!first.has_value() || !entries.has_value()) continue;
+      for (size_t i = 0; i < entries->size(); ++i) {
+        if (*first + i < next) continue;  // it is there twice
+        RETURN_IF_ERROR(visit(*first + i, (*entries)[i]));
+        next = *first + i + 1;
+      }
+    }
+    return it->status().ok() ? absl::OkStatus() : DiskError("read entries", it->status());
+  }
+
+  absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override {
+    ASSIGN_OR_RETURN(const uint64_t id, IdOf(log));
+    v1::StoredCheckpoint checkpoint;
+    RETURN_IF_ERROR(GetRecord(db_, CheckpointKey(id), checkpoint));
+    return checkpoint;
+  }
+  absl::StatusOr<std::string> ReadTile(const std::string& log,
+                                       const merkle::TileId& tile) override {
+    ASSIGN_OR_RETURN(const uint64_t id, IdOf(log));
+    std::string hashes;
+    const rocksdb::Status read = db_.Get({}, TileKey(id, tile), &hashes);
+    if (!read.ok()) return DiskError("read a tile", read);
+    return hashes;
+  }
+  absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
+                                                        size_t max_entries) override {
+    std::vector<std::string> entries;
+    for (std::string entry; entries.size() < max_entries; entries.push_back(entry)) {
+      const rocksdb::Status read = db_.Get({}, RegistryKey(first + entries.size()), &entry);
+      if (read.IsNotFound()) break;
+      if (!read.ok()) return DiskError("read the registry", read);
+    }
+    return entries;
+  }
+
+ private:
+  absl::StatusOr<uint64_t> IdOf(const std::string& log) const {
+    if (log == kRegistryLog) return kRegistryId;
+    const auto id = ids_.find(log);
+    if (id == ids_.end()) return absl::NotFoundError(absl::StrCat(log, ": no such ledger"));
+    return id->second;
+  }
+
+  // As its checkpoint says; LastOf tells whether that is true.
+  std::string NameOf(uint64_t id) const {
+    v1::StoredCheckpoint stored;
+    if (!GetRecord(db_, CheckpointKey(id), stored).ok()) return "";
+    const std::string origin = stored.note().substr(0, stored.note().find('\n'));
+    const size_t slash = origin.rfind("/projects/");
+    const std::string name = slash == std::string::npos ? "" : origin.substr(slash + 1);
+    return events::CheckLedgerName("name", name).ok() ? name : "";  // a part of a path
+  }
+
+  rocksdb::DB& db_;
+  std::map<uint64_t, std::string> names_;
+  std::map<std::string, uint64_t> ids_;
+};
+
+// What the registry shows of each ledger, at one moment. Made of its entries: its tiles may be
+// damaged.
+class Evidence : public merkle::TileReader {
+ public:
+  explicit Evidence(Rows& rows) : caught_up_(registry_.CatchUp(rows)) {
+    whole_ = registry_.empty() ? absl::NotFoundError("nothing is signed") : caught_up_;
+    if (whole_.ok()) whole_ = Load(rows);
+    for (const auto& [id, name] : rows.names()) {
+      if (!name.empty()) checkpoints_.emplace(name, dpledger::LastOf(rows, registry_, name));
+    }
+  }
+
+  // Of the registry.
+  const absl::Status& caught_up() const { return caught_up_; }
+  // Believed for its signature if the registry is not whole.
+  absl::StatusOr<SignedCheckpoint> LastOf(const std::string& ledger) const {
+    const auto found = checkpoints_.find(ledger);
+    if (found != checkpoints_.end()) return found->second;
+    return absl::NotFoundError("nothing of it is signed");
+  }
+
+  // For the bundle of the last checkpoint.
+  absl::StatusOr<bundle::Evidence> Of(const std::string& ledger) {
+    RETURN_IF_ERROR(whole_);
+    ASSIGN_OR_RETURN(const SignedCheckpoint last, LastOf(ledger));
+    if (last.checkpoint.size == 0) return absl::NotFoundError("nothing of it is signed");
+    bundle::Evidence evidence;
+    for (const merkle::VerifierKey& key : registry_.keys()) {
+      absl::StrAppend(&evidence.keys, key.ToText(), "\n");
+    }
+    evidence.registry_checkpoint = registry_.checkpoint().note;
+    for (const auto& [index, entry] : key_entries_) {
+      ASSIGN_OR_RETURN(std::string proof, Proof(index));
+      evidence.key_entries.push_back({entry, std::move(proof)});
+    }
+    const std::string& origin = last.checkpoint.origin;
+    evidence.registered = registered_[origin];
+    ASSIGN_OR_RETURN(evidence.registered_proof, Proof(last.registry_index));
+    evidence.map_entry = last_entry_;
+    ASSIGN_OR_RETURN(evidence.map_proof, Proof(registry_.size() - 1));
+    evidence.map_path = registry_.map().Prove(registry::HeadKey(origin)).value().ToBytes();
+    evidence.points = points_[origin];
+    evidence.checkpoint = last.note;
+    return evidence;
+  }
+
+  absl::StatusOr<std::string> ReadTile(const merkle::TileId& id, int) override {
+    return tiles_.at(id);
+  }
+
+ private:
+  absl::Status Load(Rows& rows) {
+    ASSIGN_OR_RETURN(note_, merkle::Note::Parse(registry_.checkpoint().note));
+    merkle::TileBuilder tree;
+    while (tree.size() < registry_.size()) {
+      const uint64_t wanted = std::min<uint64_t>(kPageEntries, registry_.size() - tree.size());
+      ASSIGN_OR_RETURN(const auto page, rows.ReadRegistry(tree.size(), wanted));
+      for (const std::string& bytes : page) {
+        v1::LedgerEntry entry;
+        entry.ParseFromString(bytes);  // CatchUp has
+        if (entry.has_key_rotate()) key_entries_.emplace_back(tree.size(), bytes);
+        if (entry.has_registered()) {
+          ASSIGN_OR_RETURN(const auto point, registry::PointOf(entry, registry_.origin()));
+          points_[entry.registered().origin()] += point.ToBytes();
+          registered_[entry.registered().origin()] = bytes;
+        }
+        tree.Append(merkle::LeafHash(bytes));
+      }
+      last_entry_ = page.back();
+      for (auto& [id, hashes] : tree.TakeChanged()) tiles_[id] = std::move(hashes);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> Proof(uint64_t index) {
+    merkle::TlogProof proof{.extra = "", .index = index, .hashes = {}, .checkpoint = note_};
+    const merkle::NodeSource nodes = merkle::NodesOf(*this, registry_.size());
+    ASSIGN_OR_RETURN(proof.hashes, merkle::InclusionProof(index, registry_.size(), nodes));
+    return merkle::TlogProofText(proof);
+  }
+
+  Registry registry_;
+  const absl::Status caught_up_;
+  absl::Status whole_;
+  merkle::Note note_;
+  std::map<merkle::TileId, std::string> tiles_;
+  std::vector<std::pair<uint64_t, std::string>> key_entries_;  // by index
+  std::map<std::string, std::string> points_;                  // by the ledger's origin
+  std::map<std::string, std::string> registered_;  // the last entry, by the ledger's origin
+  std::string last_entry_;
+  std::map<std::string, absl::StatusOr<SignedCheckpoint>> checkpoints_;  // by ledger
+};
+
+// The size of the ledger's bundle.
+absl::StatusOr<uint64_t> SaveBundle(Rows& rows, uint64_t id, const std::string& name,
+                                    Evidence& from, const std::string& to) {
+  ASSIGN_OR_RETURN(const bundle::Evidence evidence, from.Of(name));
+  const fs::path path = absl::StrCat(to, "/", name, ".bundle");
   std::error_code error;
-  if (!fs::create_directory(to, error) || error) {
-    if (error) return FileError(error, "create", to);
-    return Refused(absl::StrCat(to.string(),
-                                ": is there already, from a recovery that was interrupted or is "
-                                "running; remove it if none is running"),
-                   "RECOVERY_EXISTS");
-  }
-  for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
-    // What the copy will have lost is measured by the second place alone.
-    if (it->path().filename() == "LOCK" || it->path().filename() == kSyncedRecordFile) continue;
-    fs::copy_file(it->path(), to / it->path().filename(), error);
-    if (error) return FileError(error, "copy", it->path());
-  }
-  return error ? FileError(error, "read the folder", from) : absl::OkStatus();
+  fs::create_directories(path.parent_path(), error);
+  ASSIGN_OR_RETURN(bundle::NewFile file, bundle::NewFile::Make(path.string()));
+  ASSIGN_OR_RETURN(auto writer, bundle::BundleWriter::Begin(&file, evidence));
+  const uint64_t size = writer.checkpoint().size;
+  const auto add = [&](uint64_t sequence, std::string_view entry) {
+    const bool is_next = writer.missing() > 0 && sequence == size - writer.missing();
+    return is_next ? writer.Add(std::string(entry)) : absl::OkStatus();
+  };
+  RETURN_IF_ERROR(rows.Scan(id, add));
+  RETURN_IF_ERROR(writer.FinishTree());
+  RETURN_IF_ERROR(writer.Finish());
+  RETURN_IF_ERROR(file.Commit());
+  return size;
 }
 
-// Drops what stands behind the first damage in the logs, and writes the rest into tables.
-absl::Status CutLogs(const std::string& folder) {
+// Writes a ledger's bundle, as of the first of `evidences` that its entries lead to, and what is in
+// no bundle into `others`.
+absl::Status SaveLedger(Rows& rows, uint64_t id, const std::string& name,
+                        const std::vector<Evidence*>& evidences, const std::string& to,
+                        bundle::NewFile& others, Recovered& recovered) {
+  const std::string ledger = name.empty() ? absl::StrCat("ledger id ", id) : name;
+  uint64_t next = 0;
+  merkle::Checkpoint last;
+  absl::Status refused;
+  for (Evidence* evidence : evidences) {
+    if (name.empty() || next > 0 || !evidence->LastOf(name).ok()) continue;
+    if (last.size == 0) last = evidence->LastOf(name)->checkpoint;
+    const absl::StatusOr<uint64_t> size = SaveBundle(rows, id, name, *evidence, to);
+    if (size.ok()) next = *size;
+    refused.Update(size.status());
+  }
+  recovered.bundles += next > 0;
+  recovered.bundled += next;
+  if (next < last.size) recovered.report.Add(ledger, refused);
+  LogTiles tiles(rows, name);
+  const merkle::NodeSource nodes = merkle::NodesOf(tiles, last.size);
+  const auto is_signed = [&](uint64_t sequence, std::string_view entry) {
+    if (sequence >= last.size) return false;
+    const auto proof = merkle::InclusionProof(sequence, last.size, nodes);
+    return proof.ok() &&
+           merkle::VerifyInclusion(merkle::LeafHash(entry), sequence, last.size, last.root, *proof)
+               .ok();
+  };
+  const auto pass_to = [&](uint64_t end) {
+    if (next >= end) return;
+    recovered.report.Add(absl::StrCat(ledger, ": entries ", next, " to ", end - 1),
+                         "cannot be read");
+    next = end;
+  };
+  const auto save = [&](uint64_t sequence, std::string_view bytes) {
+    if (sequence < next) return absl::OkStatus();
+    pass_to(sequence);
+    ++next;
+    ++recovered.others;
+    const absl::StatusOr<std::string> entry = events::EntryToLine(std::string(bytes));
+    return others.Write(absl::StrCat("{\"ledger\":\"", ledger, "\",\"sequence\":", sequence,
+                                     ",\"signed\":", is_signed(sequence, bytes) ? "true" : "false",
+                                     ",\"bytes\":\"", merkle::Base64Encode(bytes),
+                                     "\",\"entry\":", entry.ok() ? *entry : "null", "}\n"));
+  };
+  RETURN_IF_ERROR(rows.Scan(id, save));
+  pass_to(last.size);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenCopy(const std::string& copy) {
   rocksdb::Options options = DatabaseOptions(nullptr);
   options.create_if_missing = false;
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.track_and_verify_wals_in_manifest = false;  // takes them as they are
-  rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(options, folder, &opened);
-  std::unique_ptr<rocksdb::DB> db(opened);
-  if (!status.ok()) return DiskError("open what precedes the damage", status);
-  const rocksdb::Status flushed = db->Flush({});
-  if (!flushed.ok()) return DiskError("write what precedes the damage into tables", flushed);
-  const rocksdb::Status closed = db->Close();
-  if (!closed.ok()) return DiskError("close the recovered store", closed);
-  db.reset();
-  // What was read of the logs is in tables now; RocksDB keeps a log of which it could read nothing.
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(options, copy, &db);
+  if (!status.ok()) {
+    status = rocksdb::RepairDB(copy, options);
+    if (status.ok()) status = rocksdb::DB::Open(options, copy, &db);
+  }
+  if (!status.ok()) return DiskError("repair a copy of the store", status);
+  return std::unique_ptr<rocksdb::DB>(db);
+}
+
+// Has RocksDB recover a copy of the folder, and keeps it as a store unless something that was
+// signed is missing.
+absl::Status KeepStore(const RecoveryOptions& options, const std::string& copy) {
+  if (!CheckpointFile(options.fsck.checkpoint_file).IsThere()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options.fsck.checkpoint_file,
+                     ": is not there, and nothing else tells how much was signed; a witness or an "
+                     "auditor may have a checkpoint for --checkpoint-copy"));
+  }
+  struct stat original = {};
+  if (::stat(options.folder.c_str(), &original) != 0) {
+    return ErrnoError(errno, "look at", options.folder);
+  }
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() == ".log") fs::remove(it->path(), error);
-    if (error) return FileError(error, "remove", it->path());
-  }
-  return error ? FileError(error, "read the folder", folder) : absl::OkStatus();
-}
-
-std::string ParentOf(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path().string() : ".";
-}
-
-// The ledger's entries lead to its checkpoint and to its head.
-absl::Status CheckEntries(LedgerReader& store, const Registry& registry, const v1::Ledger& head,
-                          uint64_t& signed_size) {
-  ASSIGN_OR_RETURN(const SignedCheckpoint last, LastOf(store.checkpoints(), registry, head.name()));
-  signed_size = last.checkpoint.size;
-  merkle::TileBuilder tree;
-  if (signed_size > 0) {
-    RETURN_IF_ERROR(RehashTo(store, head.name(), {signed_size, last.checkpoint.root}, tree));
-  }
-  LedgerPoint end{head.size(), {}};
-  if (head.root_hash().size() != end.root.size()) {
-    return absl::DataLossError(absl::StrCat(head.name(), ": its head has no root"));
-  }
-  std::copy(head.root_hash().begin(), head.root_hash().end(), end.root.begin());
-  return RehashTo(store, head.name(), end, tree);
-}
-
-absl::Status CheckStore(LedgerReader& store, const CheckpointFile& outside, Recovered& recovered) {
-  Registry registry;
-  RETURN_IF_ERROR(registry.CatchUp(store.checkpoints()));
-  RETURN_IF_ERROR(CheckSecondPlace(store, registry, outside));
-  RETURN_IF_ERROR(CheckLedgers(store, registry));
-  recovered.registry_size = registry.size();
-  ASSIGN_OR_RETURN(const std::vector<std::string> copies, outside.Read());
-  for (const std::string& copy : copies) {
-    const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(copy);
-    if (!note.ok()) continue;
-    const auto checkpoint = merkle::OpenCheckpoint(*note, registry.origin(), registry.keys());
-    if (!checkpoint.ok()) continue;
-    recovered.checkpoint_size = std::max(recovered.checkpoint_size, checkpoint->size);
-  }
-  std::string after;
-  while (true) {
-    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
-                     store.List("projects/-", after, kPageLedgers, kNoWriters));
-    for (const v1::Ledger& head : page) {
-      uint64_t signed_size = 0;
-      RETURN_IF_ERROR(CheckEntries(store, registry, head, signed_size));
-      recovered.ledgers.push_back({head.name(), head.size(), signed_size});
-    }
-    if (page.size() < kPageLedgers) return absl::OkStatus();
-    after = page.back().name();
-  }
-}
-
-absl::Status Rename(const fs::path& from, const fs::path& to) {
-  // renameat2 would refuse an existing name at once; here both names are ours.
-  if (::access(to.c_str(), F_OK) == 0) {
-    return Refused(absl::StrCat(to.string(), ": is there already"), "RECOVERY_EXISTS");
-  }
-  if (::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-  return ErrnoError(errno, "rename", from.string());
+  fs::copy(options.folder, copy, error);
+  if (error) return ErrnoError(error.value(), "copy", options.folder);
+  ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db, OpenCopy(copy));
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  const std::string store = options.to + "/store";
+  if (status.ok()) status = checkpoint->CreateCheckpoint(store);
+  if (!status.ok()) return DiskError("copy the recovered database", status);
+  FsckReport report;
+  RETURN_IF_ERROR(FsckFolder(store, options.fsck, report));
+  if (report.clean()) return SyncAll(store, original);
+  const Finding& first = report.findings().front();
+  return absl::DataLossError(absl::StrCat(first.place, ": ", first.what));
 }
 
 }  // namespace
 
 absl::StatusOr<Recovered> Recover(const RecoveryOptions& options) {
-  fs::path folder = fs::path(options.folder).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();  // "store/"
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    return absl::NotFoundError(absl::StrCat(folder.string(), ": there is no such folder"));
-  }
   ASSIGN_OR_RETURN(const FolderLock lock,
-                   FolderLock::Take(folder.string(), FolderLock::Kind::kExclusive));
-  const CheckpointFile outside(options.checkpoint_file);
-  ASSIGN_OR_RETURN(const std::vector<std::string> copies, outside.Read());
-  if (copies.empty()) {
-    return Refused(absl::StrCat(outside.path(),
-                                ": is not there; what a damaged store may drop is told by the last "
-                                "checkpoint that was kept outside it. Give one with --checkpoint"),
-                   "NO_CHECKPOINT");
+                   FolderLock::Take(options.folder, FolderLock::Kind::kShared));
+  Recovered recovered;
+  RETURN_IF_ERROR(FsckFolder(options.folder, options.fsck, recovered.report));
+  std::error_code error;
+  if (!fs::create_directory(options.to, error)) {
+    if (error) return ErrnoError(error.value(), "create", options.to);
+    return absl::AlreadyExistsError(absl::StrCat(
+        options.to, ": is there already; give the name of a folder that is to be made"));
   }
-  // A log that a server replays needs no cut.
-  const bool opens =
-      CheckLogs(folder.string()).ok() && CheckSyncedAtRest(folder.string()).ok() &&
-      OpenReadOnly(folder.string(), rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords)
-          .status.ok();
-
-  const fs::path copy = folder.string() + ".recovering";
-  RETURN_IF_ERROR(Copy(folder, copy));
-  absl::Cleanup remove_copy = [&] {
+  const std::string copy = options.to + "/copy";
+  const absl::Cleanup remove = [&] {
     std::error_code ignored;
     fs::remove_all(copy, ignored);
   };
-  if (!opens) RETURN_IF_ERROR(CutLogs(copy.string()));
-  Recovered recovered;
-  {
-    ASSIGN_OR_RETURN(const std::unique_ptr<LedgerStore> store,
-                     OpenEmbeddedStore({.folder = copy.string()}));
-    RETURN_IF_ERROR(CheckStore(*store, outside, recovered));
+  const absl::Status kept = KeepStore(options, copy);
+  recovered.has_store = kept.ok();
+  fs::remove_all(copy, error);
+  if (!kept.ok()) {
+    recovered.report.Note(absl::StrCat("no store was kept: ", kept.message()));
+    fs::remove_all(options.to + "/store", error);
   }
-  if (opens) {
-    return Refused(absl::StrCat(folder.string(),
-                                ": its log is not damaged, and it holds all that was signed: "
-                                "there is nothing to recover"),
-                   "NOTHING_TO_RECOVER");
+
+  ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db, GatherRows(options.folder, copy));
+  Rows rows(*db);
+  Evidence newest(rows);
+  recovered.report.Add("the registry", newest.caught_up());
+  std::vector<Evidence*> evidences = {&newest};
+  // The registry may have a hole where the damage is.
+  const ReadOnlyDatabase before =
+      OpenReadOnly(options.folder, rocksdb::WALRecoveryMode::kPointInTimeRecovery);
+  std::optional<Evidence> older;
+  if (before.db != nullptr) {
+    Rows rows_before(*before.db);
+    evidences.push_back(&older.emplace(rows_before));
   }
-  struct stat original = {};
-  if (::stat(folder.c_str(), &original) != 0) return ErrnoError(errno, "stat", folder.string());
-  RETURN_IF_ERROR(SyncAll(copy.string(), original));
-  const fs::path kept =
-      absl::StrCat(folder.string(), ".damaged-",
-                   absl::FormatTime("%Y%m%dT%H%M%SZ", options.now, absl::UTCTimeZone()));
-  RETURN_IF_ERROR(Rename(folder, kept));
-  if (absl::Status renamed = Rename(copy, folder); !renamed.ok()) {
-    RETURN_IF_ERROR(Rename(kept, folder));
-    return renamed;
+  ASSIGN_OR_RETURN(auto others, bundle::NewFile::Make(options.to + "/entries.jsonl"));
+  for (const auto& [id, name] : rows.names()) {
+    RETURN_IF_ERROR(SaveLedger(rows, id, name, evidences, options.to, others, recovered));
   }
-  std::move(remove_copy).Cancel();
-  RETURN_IF_ERROR(SyncDirectory(ParentOf(folder)));
-  recovered.kept_as = kept.string();
+  RETURN_IF_ERROR(others.Commit());
   return recovered;
 }
 

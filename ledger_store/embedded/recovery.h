@@ -1,44 +1,40 @@
-// Makes a store openable again that does not open because its log is damaged. The records after the
-// damage are lost; a signed entry never is.
+// Saves what can be read of a damaged store into a new folder.
 //
-//  1. Nothing is changed in place: Recover opens a copy beside the folder, which takes the folder's
-//     name only when it holds everything that was signed. The original is kept under another name.
-//  2. Recover refuses a store that would lose a signed entry, and names both sizes.
-//  3. What may be lost was acknowledged after the last checkpoint in the second place. Clients can
-//     tell from the receipts that they keep.
+//   TO/store            a store that opens: what RocksDB recovers of a copy up to the first damage
+//                       in its logs, or repairs; only if it holds everything that was signed
+//   TO/<ledger>.bundle  each ledger whose signed entries are all there, by its last checkpoint or,
+//                       if damage has taken some of those, by the last before the damage
+//   TO/entries.jsonl    all other entries, each with whether tiles prove it to be signed
+//
+//  1. The damaged folder is only read, and nothing is signed anew.
+//  2. Bundles and lines are made of all rows that can be read (gathered_rows.h), behind damage too.
+// Memory: the hashes of the registry's entries, and 49 bytes for each registration.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "ledger_store/evidence/fsck.h"
 
 namespace dpledger::embedded {
 
 struct RecoveryOptions {
   std::string folder;
-  std::string checkpoint_file;  // the file that keeps the registry's checkpoint outside the folder
-  absl::Time now;               // becomes a part of the kept original's name
+  std::string to;    // a folder that is made
+  FsckOptions fsck;  // the keys and the second place
 };
 
 struct Recovered {
-  struct Ledger {
-    std::string name;
-    uint64_t size = 0;
-    uint64_t signed_size = 0;
-  };
-  std::string kept_as;  // where the original folder is kept
-  uint64_t registry_size = 0;
-  uint64_t checkpoint_size = 0;  // size of the checkpoint outside the folder
-  std::vector<Ledger> ledgers;
+  FsckReport report;       // what is damaged, and what cannot be saved
+  bool has_store = false;  // TO/store
+  uint64_t bundles = 0;    // how many there are
+  uint64_t bundled = 0;    // entries in them
+  uint64_t others = 0;     // entries in entries.jsonl
 };
 
-// FAILED_PRECONDITION: a server has the store open (STORE_IN_USE); it opens as it is
-// (NOTHING_TO_RECOVER); there is no checkpoint outside (NO_CHECKPOINT); the name for the copy is
-// taken. DATA_LOSS: the recovered store would hold less than was signed (STORE_WENT_BACK), or is
-// damaged elsewhere too. Errors of the disk. An error leaves the folder as it was.
+// ALREADY_EXISTS if something is called TO; errors of FsckFolder and of the disk. An error leaves in
+// TO what was saved until then.
 absl::StatusOr<Recovered> Recover(const RecoveryOptions& options);
 
 }  // namespace dpledger::embedded

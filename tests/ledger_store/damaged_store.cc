@@ -7,9 +7,13 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "ledger_store/embedded/folder_dump.h"
+#include "google/protobuf/struct.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "ledger_store/bundle/file.h"
+#include "ledger_store/bundle/verifier.h"
 #include "ledger_store/embedded/folder_fsck.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "merkle/base64.h"
 #include "merkle/compact_tree.h"
 #include "merkle/tile.h"
 
@@ -148,39 +152,60 @@ uint64_t DamagedStore::TrueEntries() {
   return count;
 }
 
-DamagedStore::Missing DamagedStore::DumpMissing(const std::string& copy, FsckReport& skipped) {
-  Missing missing;
-  for (const auto& [log, entries] : truth().entries) {
-    if (log.empty()) continue;
-    missing.entries += entries.size();
-    for (const std::string& entry : entries) missing.bytes += entry.size();
+DamagedStore::Saved DamagedStore::Recovered(const std::string& copy) {
+  const std::string to = copy + ".saved";
+  fs::remove_all(to);
+  Saved saved;
+  saved.recovered = embedded::Recover(
+      {.folder = StoreIn(copy), .to = to, .fsck = {.checkpoint_file = CheckpointIn(copy)}});
+  std::map<std::string, std::map<uint64_t, std::string>> entries;  // by ledger, that are saved
+  std::error_code none;
+  for (const auto& file : fs::recursive_directory_iterator(to, none)) {
+    if (file.path().extension() != ".bundle") continue;
+    const std::string name = fs::relative(file.path(), to).replace_extension().string();
+    auto& of_ledger = entries[name];
+    bundle::VerifierOptions options;
+    options.entries = [&](std::string_view entry) {
+      of_ledger.emplace(of_ledger.size(), entry);
+      return absl::OkStatus();
+    };
+    bundle::Verifier verifier(options);
+    auto source = bundle::FileSource::Open(file.path().string());
+    EXPECT_EQ(bundle::VerifyBundle(*source, verifier), absl::OkStatus()) << name;
+    saved.bundles[name] = of_ledger.size();
+    saved.signed_count += of_ledger.size();
   }
-  embedded::DumpOptions options;
-  options.checkpoint_file = CheckpointIn(copy);
-  options.entry = [&](const embedded::SurvivingEntry& entry) {
+  std::ifstream others(to + "/entries.jsonl");
+  for (std::string line; std::getline(others, line);) {
+    google::protobuf::Struct parsed;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(line, &parsed).ok()) << line;
+    auto& fields = *parsed.mutable_fields();
+    std::string name = fields["ledger"].string_value();
     // Ids are given in the order of creation, names stand in another.
     const std::map<std::string, std::string> by_id = {{"ledger id 0", kLedger},
                                                       {"ledger id 1", "projects/p/ledgers/b"},
                                                       {"ledger id 2", kSealed},
                                                       {"ledger id 3", kChild}};
-    const std::string name = by_id.contains(entry.ledger) ? by_id.at(entry.ledger) : entry.ledger;
-    const auto log = truth().entries.find(name);
-    const bool is_true = log != truth().entries.end() && entry.sequence < log->second.size() &&
-                         log->second[entry.sequence] == entry.bytes &&
-                         entry.leaf_hash == merkle::LeafHash(entry.bytes);
-    EXPECT_TRUE(is_true) << entry.ledger << " " << entry.sequence;
-    if (!is_true) return absl::OkStatus();
-    if (entry.is_signed) {
-      EXPECT_LT(entry.sequence, truth().signed_size.at(name));
-      ++missing.signed_count;
+    if (by_id.contains(name)) name = by_id.at(name);
+    const auto sequence = static_cast<uint64_t>(fields["sequence"].number_value());
+    const auto bytes = merkle::Base64Decode(fields["bytes"].string_value());
+    EXPECT_TRUE(entries[name].emplace(sequence, bytes.value_or("")).second) << line;
+    saved.signed_count += fields["signed"].bool_value();
+    EXPECT_TRUE(!fields["signed"].bool_value() || sequence < truth().signed_size.at(name)) << line;
+  }
+  for (const auto& [log, of_log] : truth().entries) {
+    if (log.empty()) continue;
+    for (size_t i = 0; i < of_log.size(); ++i) {
+      const auto found = entries[log].find(i);
+      const bool is_there = found != entries[log].end();
+      EXPECT_TRUE(!is_there || found->second == of_log[i]) << log << " " << i;
+      saved.missing += !is_there;
+      saved.missing_bytes += is_there ? 0 : of_log[i].size();
     }
-    --missing.entries;
-    missing.bytes -= entry.bytes.size();
-    return absl::OkStatus();
-  };
-  const absl::Status dumped = embedded::DumpFolder(StoreIn(copy), options, skipped);
-  if (!dumped.ok()) skipped.Add("dump", dumped);
-  return missing;
+    EXPECT_TRUE(entries[log].empty() || entries[log].rbegin()->first < of_log.size()) << log;
+  }
+  EXPECT_EQ(entries.size(), truth().entries.size() - 1);
+  return saved;
 }
 
 DamagedStore::Served DamagedStore::Serve(const std::string& copy) {

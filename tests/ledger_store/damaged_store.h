@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ledger_store/embedded/recovery.h"
 #include "ledger_store/evidence/fsck.h"
 #include "tests/ledger_store/signed_store.h"
 
@@ -41,14 +42,17 @@ class DamagedStore : public ::testing::Test {
   // "place: what", of all findings.
   static std::vector<std::string> Texts(const FsckReport& report);
 
-  // What dump does not give.
-  struct Missing {
-    uint64_t entries = 0;
-    uint64_t bytes = 0;         // of those entries
-    uint64_t signed_count = 0;  // entries that it gives and shows as signed
+  // What Recover saves of a copy, and what not.
+  struct Saved {
+    absl::StatusOr<embedded::Recovered> recovered;
+    uint64_t missing = 0;        // entries
+    uint64_t missing_bytes = 0;  // of those entries
+    uint64_t signed_count = 0;   // saved entries that are in bundles, or are shown as signed
+    std::map<std::string, uint64_t> bundles;  // by ledger: the size
   };
-  // Every entry that it gives must be the true one.
-  static Missing DumpMissing(const std::string& copy, FsckReport& skipped);
+  // Into `copy`.saved, which the next call replaces. Every bundle must verify, and every entry must
+  // be the true one.
+  static Saved Recovered(const std::string& copy);
 
   struct Served {
     absl::Status open;          // of the store, and of the checks before it serves

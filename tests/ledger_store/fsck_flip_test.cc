@@ -1,6 +1,6 @@
-// Bits flipped and files cut short, anywhere in a store's folder and its second place: what fsck,
-// dump and a server say of it. DPLEDGER_FAULT_ROUNDS and DPLEDGER_FAULT_SEED: see
-// tests/fault/power_rounds.h.
+// Bits flipped and files cut short, anywhere in a store's folder and its second place: what fsck
+// and a server say of it, and what recover saves. DPLEDGER_FAULT_ROUNDS and DPLEDGER_FAULT_SEED:
+// see tests/fault/power_rounds.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +50,9 @@ struct Counts {
   int by_fsck = 0;
   int by_receipt = 0;  // the server starts without the end of a ledger, of which nothing was signed
   int by_nobody = 0;
-  int dump_lost = 0;  // rounds in which dump lacked an entry
+  int lost = 0;  // rounds in which recover lacked an entry
   uint64_t most_lost = 0;
+  int stores = 0;  // rounds in which recover kept a store
 };
 
 class Damage : public DamagedStore {
@@ -61,38 +62,35 @@ class Damage : public DamagedStore {
       std::cout << kind << ": " << c.rounds << " rounds, " << c.refused << " refused at start, "
                 << c.at_read << " when read, " << c.by_fsck << " by fsck, " << c.by_receipt
                 << " served without unsigned entries, " << c.by_nobody
-                << " by nobody; dump lacked entries in " << c.dump_lost << ", at most "
-                << c.most_lost << "\n";
+                << " by nobody; recover lacked entries in " << c.lost << ", at most " << c.most_lost
+                << ", and kept a store in " << c.stores << "\n";
     }
   }
 
   // Judges a copy in which `path` was damaged. Removes it.
-  Missing Judge(const std::string& copy, const std::string& path, bool flipped) {
+  Saved Judge(const std::string& copy, const std::string& path, bool flipped) {
     Counts& counts = counts_[KindOf(path)];
     ++counts.rounds;
     const auto before = FilesIn(copy);
     const FsckReport report = FsckOf(copy);
-    FsckReport skipped;
-    const Missing missing = DumpMissing(copy, skipped);
-    EXPECT_TRUE(FilesIn(copy) == before) << "fsck or dump changed the folder";
+    Saved saved = Recovered(copy);
+    EXPECT_TRUE(FilesIn(copy) == before) << "fsck or recover changed the folder";
     const Served served = Serve(copy);
 
     EXPECT_EQ(served.wrong, 0u);
+    EXPECT_TRUE(saved.recovered.ok()) << saved.recovered.status();
     const bool detected = !report.clean() || !served.open.ok() || served.errors > 0;
     counts.refused += !served.open.ok();
     counts.at_read += served.errors > 0;
     counts.by_fsck += !report.clean();
     counts.by_receipt += served.tail_missing > 0;
     counts.by_nobody += !detected && served.tail_missing == 0;
-    counts.dump_lost += missing.entries > 0;
-    counts.most_lost = std::max(counts.most_lost, missing.entries);
-    if (missing.entries > served.tail_missing) {
-      // Nothing in the files that dump reads tells of the end of a log that was cut off.
-      EXPECT_TRUE(!skipped.clean() || (!flipped && !report.clean()));
-    }
+    counts.lost += saved.missing > 0;
+    counts.most_lost = std::max(counts.most_lost, saved.missing);
+    EXPECT_TRUE(saved.missing <= served.tail_missing || !saved.recovered->report.clean());
     if (IsForPeople(path)) {
       EXPECT_FALSE(detected) << ::testing::PrintToString(Texts(report)) << served.open;
-      EXPECT_EQ(missing.entries, 0u);
+      EXPECT_EQ(saved.missing, 0u);
     } else if (flipped) {
       // No server starts without what was acknowledged.
       EXPECT_EQ(served.tail_missing, 0u) << path;
@@ -101,8 +99,17 @@ class Damage : public DamagedStore {
     } else {
       EXPECT_TRUE(served.open.ok() || !report.clean()) << served.open;
     }
+    if (saved.recovered.ok() && saved.recovered->has_store) {
+      ++counts.stores;
+      std::filesystem::remove_all(StoreIn(copy));
+      std::filesystem::rename(copy + ".saved/store", StoreIn(copy));
+      const Served kept = Serve(copy);
+      EXPECT_TRUE(kept.open.ok()) << kept.open;
+      EXPECT_EQ(kept.errors + kept.wrong, 0u);
+    }
     std::filesystem::remove_all(copy);
-    return missing;
+    std::filesystem::remove_all(copy + ".saved");
+    return saved;
   }
 
   // How many bytes of entries may be lost with one byte of a file: those of the block that it is
@@ -125,7 +132,7 @@ class Damage : public DamagedStore {
 TEST_F(Damage, FlippedBitsAreFoundAndNothingWrongIsServed) {
   const uint64_t seed = testing::FaultSeed();
   std::mt19937_64 random(seed);
-  const int rounds = testing::FaultRounds(200);
+  const int rounds = testing::FaultRounds(60);
   for (int round = 0; round < rounds; ++round) {
     const std::string copy = NewCopy();
     const auto files = FilesIn(copy);
@@ -141,14 +148,14 @@ TEST_F(Damage, FlippedBitsAreFoundAndNothingWrongIsServed) {
     WriteTo(copy + "/" + file->first, content);
     SCOPED_TRACE(absl::StrCat("round ", round, " of DPLEDGER_FAULT_SEED=", seed, ": bit ", bit,
                               " of byte ", place, " of ", file->first, " (", content.size(), ")"));
-    EXPECT_LE(Judge(copy, file->first, /*flipped=*/true).bytes, most_lost);
+    EXPECT_LE(Judge(copy, file->first, /*flipped=*/true).missing_bytes, most_lost);
   }
 }
 
 TEST_F(Damage, FilesCutShortAreFoundOrLackOnlyWhatWasNotSigned) {
   const uint64_t seed = testing::FaultSeed();
   std::mt19937_64 random(seed);
-  const int rounds = (testing::FaultRounds(200) + 1) / 2;
+  const int rounds = (testing::FaultRounds(60) + 1) / 2;
   for (int round = 0; round < rounds; ++round) {
     const std::string copy = NewCopy();
     const auto files = FilesIn(copy);

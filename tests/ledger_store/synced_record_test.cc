@@ -220,7 +220,7 @@ TEST_F(SyncedRecordTest, StoreWhoseDatabaseIsGoneIsNotMadeAnew) {
   EXPECT_TRUE(IsError(Start(copy), StatusCode::kDataLoss, "STORE_WENT_BACK", "ends at write 0"));
 }
 
-TEST_F(SyncedRecordTest, RecoverDropsWhatWasNotSigned) {
+TEST_F(SyncedRecordTest, RecoverKeepsAStoreWithoutWhatWasNotSigned) {
   Create(kLedger);
   AppendNotes(kLedger, 3);
   MustOpen(Options(), *store_);
@@ -228,11 +228,13 @@ TEST_F(SyncedRecordTest, RecoverDropsWhatWasNotSigned) {
   const std::string copy = Killed();
   fs::resize_file(NewestLog(copy), fs::file_size(NewestLog(copy)) - 1);
   ASSERT_TRUE(absl::IsDataLoss(Start(copy)));
+  const std::string to = copy + "-saved";
   const auto recovered =
-      Recover({.folder = copy, .checkpoint_file = CheckpointPath(), .now = absl::Now()});
+      Recover({.folder = copy, .to = to, .fsck = {.checkpoint_file = CheckpointPath()}});
   ASSERT_TRUE(recovered.ok()) << recovered.status();
-  EXPECT_EQ(recovered->ledgers.at(0).size, 4u);
-  EXPECT_EQ(Start(copy), absl::OkStatus());
+  EXPECT_TRUE(recovered->has_store);
+  EXPECT_EQ(recovered->bundled, 4u);
+  EXPECT_EQ(Start(to + "/store"), absl::OkStatus());
 }
 
 }  // namespace
