@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -89,6 +90,26 @@ ClippedSum::~ClippedSum() { Clear(); }
 void ClippedSum::Clear() {
   OPENSSL_cleanse(sums_.data(), sums_.size() * sizeof(sums_[0]));
   OPENSSL_cleanse(spare_.data(), spare_.size() * sizeof(spare_[0]));
+  empty_ = true;
+}
+
+absl::StatusOr<GradientRows> ClippedSum::Checked(const GradientRows& rows) const {
+  GradientRows checked = rows;
+  if (rows.stride == 0) checked.stride = dimension_;
+  const size_t bytes = BytesOf(rows.format);
+  if (checked.stride < dimension_) {
+    return FieldError("rows.stride",
+                      absl::StrCat("must be 0 or at least ", dimension_, ", got ", rows.stride));
+  }
+  if (rows.count > 0 && rows.first == nullptr) return FieldError("rows.first", "must not be NULL");
+  if (reinterpret_cast<uintptr_t>(rows.first) % bytes != 0) {
+    return FieldError("rows.first", "must be aligned to its numbers");
+  }
+  if (rows.count > PTRDIFF_MAX / bytes / checked.stride) {
+    return FieldError("rows.count", absl::StrCat("must fit the address space with stride ",
+                                                 checked.stride, ", got ", rows.count));
+  }
+  return checked;
 }
 
 absl::Span<int64_t> ClippedSum::SumsOf(const Group& group) {
@@ -107,12 +128,14 @@ absl::Status ClippedSum::Accumulate(absl::Span<const float> gradients) {
   return Accumulate(GradientRows{gradients.data(), gradients.size() / dimension_, dimension_});
 }
 
-absl::Status ClippedSum::Accumulate(const GradientRows& rows) {
+absl::Status ClippedSum::Accumulate(const GradientRows& given) {
+  ASSIGN_OR_RETURN(const GradientRows rows, Checked(given));
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
   // 2^63 / K examples would be needed for a sum to overflow.
   std::vector<double> norms(adaptive_ ? rows.count : 0);
   std::vector<float> statistics(norms.size());
+  empty_ = false;
   for (size_t g = 0; g < gradient_groups_; ++g) {
     const Group& group = groups_[g];
     group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms),
@@ -122,7 +145,8 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows) {
   return absl::OkStatus();
 }
 
-absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
+absl::Status ClippedSum::Accumulate(const GradientRows& given, absl::Span<const double> norms) {
+  ASSIGN_OR_RETURN(const GradientRows rows, Checked(given));
   if (norms.size() != rows.count * gradient_groups_) {
     return FieldError("norms", absl::StrCat("must be one for each row and group, ",
                                             rows.count * gradient_groups_, ", got ", norms.size()));
@@ -131,6 +155,7 @@ absl::Status ClippedSum::Accumulate(const GradientRows& rows, absl::Span<const d
   RETURN_IF_ERROR(call.CheckAlone(kThis));
   std::vector<double> scales(rows.count);
   std::vector<float> statistics(adaptive_ ? rows.count : 0);
+  empty_ = false;
   for (size_t g = 0; g < gradient_groups_; ++g) {
     const Group& group = groups_[g];
     for (size_t r = 0; r < rows.count; ++r) {
@@ -158,6 +183,7 @@ absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums) {
   }
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
+  empty_ = false;
   for (size_t i = 0; i < sums.size(); ++i) {
     // Without a sign, for which wrapping is defined: another's sums are not checked.
     sums_[i] =
@@ -169,6 +195,9 @@ absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums) {
 absl::Status ClippedSum::SetClipNorm(double clip_norm) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
+  if (!empty_) {
+    return absl::FailedPreconditionError("sum: is of another clip norm: clear it first");
+  }
   RETURN_IF_ERROR(groups_[0].clip.SetClipNorm(clip_norm));
   if (adaptive_) {
     RETURN_IF_ERROR(groups_.back().clip.SetClipNorm(StatisticClipNorm(*adaptive_, clip_norm)));

@@ -53,7 +53,8 @@ class ClippedSum {
   // group of an example with a NaN or an infinity contributes nothing. INVALID_ARGUMENT (nothing
   // added) unless the rows are whole.
   absl::Status Accumulate(absl::Span<const float> gradients);
-  // The same for rows of dimension() values anywhere.
+  // The same for rows of dimension() values anywhere. INVALID_ARGUMENT (nothing added) names what
+  // is wrong with them.
   absl::Status Accumulate(const GradientRows& rows);
   // For norms that the trainer knows (ghost norms), which saves reading the rows twice: norms[r * G
   // + g] is that of row r in group g of G. A wrong one costs accuracy, not privacy, as long as it
@@ -77,8 +78,8 @@ class ClippedSum {
   const NoisePlan& plan() const { return plan_; }
   internal::Workers& workers() { return *workers_; }
 
-  // C of the first group. It may be changed only while the sums are 0. INVALID_ARGUMENT unless in
-  // [1e-30, 1e30]. (With an adaptive one, every rank sets what the Privatizer has.)
+  // C of the first group. FAILED_PRECONDITION unless the sums are new or cleared, INVALID_ARGUMENT
+  // unless it is in [1e-30, 1e30]. (With an adaptive one, every rank sets what the Privatizer has.)
   double clip_norm() const { return clip_norm_; }
   absl::Status SetClipNorm(double clip_norm);
 
@@ -86,6 +87,8 @@ class ClippedSum {
   ClippedSum(const PrivatizerOptions& options, NoisePlan plan, std::vector<Group> groups,
              std::unique_ptr<internal::Workers> workers);
 
+  // The rows with their stride.
+  absl::StatusOr<GradientRows> Checked(const GradientRows& rows) const;
   absl::Span<int64_t> SumsOf(const Group& group);
   absl::Span<int64_t> SpareFor(const Group& group);
   // `values` has room for one each.
@@ -98,6 +101,7 @@ class ClippedSum {
   size_t gradient_groups_;
   size_t dimension_;
   double clip_norm_;
+  bool empty_ = true;
   std::vector<int64_t> sums_;
   std::vector<int64_t> spare_;  // for IntegerClip, as secret as the sums
   internal::InUse in_use_;

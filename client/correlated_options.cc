@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include "client/internal/buffer_kernels.h"
 #include "client/internal/buffer_plan.h"
+#include "client/run_event.h"
+#include "client/run_sampler.h"
 
 namespace dpledger::client {
 namespace {

@@ -7,11 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "client/noise_plan.h"
 #include "client/privatizer_options.h"
-#include "client/run_sampler.h"
-#include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
 
@@ -33,6 +29,28 @@ struct BufferedToeplitz {
   std::vector<double> weights;  // 1 to 16; >= 0, at most 1 together. Rounded down to 2^-16
   std::vector<double> decays;   // as many; in [0, 1 - 2^-13]. Rounded to 2^-16
 };
+
+// Each record is in one of `period` groups for the whole run. Group g may take part in the steps
+// g, g + period, ... (from 0) alone, and in each of them every record of it does with
+// `probability`. So a step has population_size·probability/period records on average.
+struct CyclicPoissonSampling {
+  uint64_t population_size = 0;  // in [1, 2^32]; a public constant
+  uint64_t period = 1;           // in [1, steps], at least the encoder's number of coefficients
+  double probability = 1;        // in (0, 1]
+  // Each record's group is drawn without regard to the others, so that the ledger may declare
+  // ADD_OR_REMOVE_ONE; else groups are consecutive records, of nearly equal size.
+  bool draw_groups = false;
+};
+
+// Each record is in one of `bins` bins for the whole run, drawn uniformly; bin i takes part in the
+// steps i, i + bins, ...
+struct BallsInBinsSampling {
+  uint64_t population_size = 0;  // in [1, 2^32]; a public constant
+  uint64_t bins = 1;             // in [1, steps]
+};
+
+// monostate: the trainer keeps a promise on how often a record takes part, and draws nothing.
+using RunSampling = std::variant<std::monostate, CyclicPoissonSampling, BallsInBinsSampling>;
 
 // More would not fit into one entry of a ledger, of 64 KiB.
 inline constexpr uint64_t kMaxCoefficients = 8000;
@@ -67,17 +85,5 @@ int MessageBits(const CorrelatedOptions& options);
 // a_j = c_j 2^kCoefficientBits, rounded, without zeros at the end. The options have passed
 // CheckOptions.
 std::vector<uint32_t> IntegerCoefficients(const BandedToeplitz& encoder);
-
-// What the ledger is told of the messages; `plan` is that of the sums. Without sampling an
-// unsampled Gaussian mechanism costs as much, whose multiplier is noise_stddev over the sensitivity
-// that the accountant works out for the encoder. noise_stddev is the noise multiplier, but for
-// BufferedToeplitz, where it is less by what rounding can do: INVALID_ARGUMENT if that is more than
-// a hundredth.
-absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options,
-                                                const NoisePlan& plan);
-
-// The event of the whole run: that mechanism, for BufferedToeplitz in bins with the Gaussian
-// mechanism beside it that stands for what rounding does to pairs of bins.
-absl::StatusOr<v1::MechanismEvent> EventOf(const CorrelatedOptions& options, const NoisePlan& plan);
 
 }  // namespace dpledger::client

@@ -6,10 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "client/event_recorder.h"
 #include "client/internal/banded_encoder.h"
 #include "client/internal/buffered_encoder.h"
 #include "client/internal/tree_encoder.h"
 #include "client/rounded_gaussian.h"
+#include "client/run_event.h"
+#include "client/run_sampler.h"
 
 namespace dpledger::client {
 namespace {
@@ -60,20 +63,46 @@ std::string ShapeOf(const CorrelatedOptions& options, const v1::MatrixMechanism&
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginRun(
+    const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder) {
+  return BeginKept(options, std::move(recorder), RootKey::FromKernel());
+}
+
+absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>>
+CorrelatedPrivatizer::BeginNonPrivateRunForTesting(const CorrelatedOptions& options,
+                                                   std::shared_ptr<EventRecorder> recorder,
+                                                   uint64_t seed) {
+  return BeginKept(options, std::move(recorder), RootKey::NonPrivateForTesting(seed));
+}
+
+absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginKept(
+    const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder,
+    absl::StatusOr<RootKey> root) {
+  KeptRun* const kept = recorder->kept();
+  if (kept == nullptr) return BeginWithRoot(options, recorder, std::move(root), nullptr);
+  if (kept->has_run.exchange(true)) {
+    return absl::FailedPreconditionError("recorder: its state keeps another run already");
+  }
+  auto begun = BeginWithRoot(options, recorder, std::move(root), kept->state.get());
+  // Nothing was taken out of the state.
+  if (absl::IsInvalidArgument(begun.status())) kept->has_run = false;
+  return begun;
+}
+
+absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginRun(
     const CorrelatedOptions& options, EventRecorder* recorder, RunState* state) {
-  return BeginWithRoot(options, recorder, RootKey::FromKernel(), state);
+  return BeginWithRoot(options, Lent(recorder), RootKey::FromKernel(), state);
 }
 
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>>
 CorrelatedPrivatizer::BeginNonPrivateRunForTesting(const CorrelatedOptions& options,
                                                    EventRecorder* recorder, uint64_t seed,
                                                    RunState* state) {
-  return BeginWithRoot(options, recorder, RootKey::NonPrivateForTesting(seed), state);
+  return BeginWithRoot(options, Lent(recorder), RootKey::NonPrivateForTesting(seed), state);
 }
 
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginWithRoot(
-    const CorrelatedOptions& options, EventRecorder* recorder, absl::StatusOr<RootKey> root,
-    RunState* state) {
+    const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder,
+    absl::StatusOr<RootKey> root, RunState* state) {
   RETURN_IF_ERROR(CheckOptions(options));
   auto sum = ClippedSum::Create(options.sums);
   if (!sum.ok()) return PrefixField("sums", sum.status());
@@ -112,8 +141,8 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
 }
 
 CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum,
-                                           EventRecorder* recorder, RootKey root, RunState* state,
-                                           std::string shape)
+                                           std::shared_ptr<EventRecorder> recorder, RootKey root,
+                                           RunState* state, std::string shape)
     : options_(options),
       noise_stddev_(sum.plan().noise_stddev << MessageBits(options)),
       sum_(std::move(sum)),
@@ -121,13 +150,15 @@ CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, Cli
           std::visit([&](const auto& encoder) { return MakeEncoder(encoder, sum_.dimension()); },
                      options_.encoder)),
       messages_(sum_.workers().threads(), std::vector<int64_t>(std::min(kPiece, sum_.dimension()))),
-      recorder_(recorder),
+      recorder_(std::move(recorder)),
       root_(std::move(root)),
       state_(state),
       shape_(std::move(shape)) {
   if (!std::holds_alternative<std::monostate>(options.sampling))
-    sampler_.emplace(options.sampling, &root_);
+    sampler_ = std::make_unique<RunSampler>(options.sampling, &root_);
 }
+
+CorrelatedPrivatizer::~CorrelatedPrivatizer() = default;
 
 absl::Status CorrelatedPrivatizer::CheckStepsLeft(const internal::InUse::Call& call) const {
   RETURN_IF_ERROR(call.CheckAlone("run"));

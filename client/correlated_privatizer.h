@@ -31,7 +31,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,29 +39,38 @@
 #include "absl/types/span.h"
 #include "client/clipped_sum.h"
 #include "client/correlated_options.h"
-#include "client/event_recorder.h"
-#include "client/internal/encoder.h"
+#include "client/internal/in_use.h"
 #include "client/root_key.h"
-#include "client/run_sampler.h"
 #include "client/run_state.h"
-#include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
+namespace internal {
+class Encoder;
+class StateReader;
+}  // namespace internal
+class EventRecorder;
+class RunSampler;
 
 class CorrelatedPrivatizer {
  public:
-  // Draws a root key and records the run, or carries on the one that `state` has: steps_done() says
-  // from where. `recorder` and `state` must outlive it. INVALID_ARGUMENT names the option that is
-  // out of its domain; FAILED_PRECONDITION if the options are not those of the run that is carried
-  // on; errors of the recorder.
+  // Draws a root key and records the run, or carries on the one that the recorder keeps:
+  // steps_done() says from where. INVALID_ARGUMENT names the option that is out of its domain;
+  // FAILED_PRECONDITION if the options are not those of the run that is carried on, or the recorder
+  // keeps another run already; errors of the recorder.
+  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginRun(
+      const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder);
+  // The same with a state, which like the recorder must outlive it.
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginRun(
       const CorrelatedOptions& options, EventRecorder* recorder, RunState* state = nullptr);
   // Noise that anyone can compute, for replay in tests: recorded as the mechanism that releases
   // the data, whose epsilon is infinite.
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginNonPrivateRunForTesting(
+      const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder, uint64_t seed);
+  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginNonPrivateRunForTesting(
       const CorrelatedOptions& options, EventRecorder* recorder, uint64_t seed,
       RunState* state = nullptr);
 
+  ~CorrelatedPrivatizer();
   CorrelatedPrivatizer(const CorrelatedPrivatizer&) = delete;
   CorrelatedPrivatizer& operator=(const CorrelatedPrivatizer&) = delete;
 
@@ -95,11 +103,15 @@ class CorrelatedPrivatizer {
   uint64_t steps_done() const { return steps_done_; }
 
  private:
-  CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum, EventRecorder* recorder,
-                       RootKey root, RunState* state, std::string shape);
+  CorrelatedPrivatizer(const CorrelatedOptions& options, ClippedSum sum,
+                       std::shared_ptr<EventRecorder> recorder, RootKey root, RunState* state,
+                       std::string shape);
+  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginKept(
+      const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder,
+      absl::StatusOr<RootKey> root);
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginWithRoot(
-      const CorrelatedOptions& options, EventRecorder* recorder, absl::StatusOr<RootKey> root,
-      RunState* state);
+      const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder,
+      absl::StatusOr<RootKey> root, RunState* state);
   // Of what was kept: `run` without its shape and key, which were read already.
   absl::Status CarryOn(internal::StateReader& run);
   absl::Status AwaitReleasable();
@@ -116,11 +128,11 @@ class CorrelatedPrivatizer {
   ClippedSum sum_;
   const std::unique_ptr<internal::Encoder> encoder_;
   std::vector<std::vector<int64_t>> messages_;  // of each thread's piece
-  EventRecorder* const recorder_;
+  const std::shared_ptr<EventRecorder> recorder_;
   const RootKey root_;
-  std::optional<RunSampler> sampler_;  // draws by root_
-  RunState* const state_;
-  const std::string shape_;  // a digest of all that the run's messages depend on
+  std::unique_ptr<RunSampler> sampler_;  // draws by root_; null without a sampling
+  RunState* const state_;                // null: nothing is kept
+  const std::string shape_;              // a digest of all that the run's messages depend on
 
   uint64_t recorded_ = 0;
   bool releasable_ = false;

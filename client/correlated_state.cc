@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/correlated_privatizer.h"
+#include "client/event_recorder.h"
+#include "client/internal/encoder.h"
 #include "client/internal/state_bytes.h"
 
 namespace dpledger::client {

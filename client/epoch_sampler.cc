@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "client/fixed_batches.h"
 #include "client/internal/population.h"
+#include "client/internal/state_bytes.h"
 #include "client/internal/uniform_integers.h"
 
 namespace dpledger::client {
@@ -121,17 +122,15 @@ absl::Status EpochSampler::Keep() {
 
 EpochSampler::EpochSampler(const EpochSamplerOptions& options, RootKey root)
     : options_(options), root_(std::move(root)), first_epoch_(NextFirstEpoch()) {
-  scheme_.set_population_size(options.population_size);
+  scheme_.population_size = options.population_size;
   SetScheme();
 }
 
 void EpochSampler::SetScheme() {
   if (options_.partition == EpochPartition::kRandomAllocation) {
-    scheme_.mutable_random_allocation()->set_rounds_per_epoch(options_.rounds_per_epoch);
-    scheme_.mutable_random_allocation()->set_epoch(first_epoch_ + epoch_);
+    scheme_.kind = accountant::RandomAllocation{options_.rounds_per_epoch, first_epoch_ + epoch_};
   } else {
-    scheme_.mutable_disjoint_batches()->set_batches_per_epoch(options_.rounds_per_epoch);
-    scheme_.mutable_disjoint_batches()->set_epoch(first_epoch_ + epoch_);
+    scheme_.kind = accountant::DisjointBatches{options_.rounds_per_epoch, first_epoch_ + epoch_};
   }
 }
 

@@ -33,11 +33,6 @@ namespace dpledger::client {
 
 enum class EpochPartition { kShuffledBatches, kRandomAllocation };
 
-struct EpochPosition {
-  uint64_t epoch = 0;
-  uint64_t rounds = 0;  // at most rounds_per_epoch
-};
-
 struct EpochSamplerOptions {
   EpochPartition partition = EpochPartition::kShuffledBatches;
   uint64_t population_size = 0;   // n, in [1, 2^32]
@@ -59,7 +54,7 @@ class EpochSampler : public Sampler {
   static absl::StatusOr<std::unique_ptr<EpochSampler>> CreateNonPrivateForTesting(
       const EpochSamplerOptions& options, uint64_t seed);
 
-  const v1::SamplingScheme& scheme() const override { return scheme_; }
+  const accountant::SamplingScheme& scheme() const override { return scheme_; }
 
  private:
   absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
@@ -74,7 +69,7 @@ class EpochSampler : public Sampler {
 
   const EpochSamplerOptions options_;
   const RootKey root_;
-  v1::SamplingScheme scheme_;
+  accountant::SamplingScheme scheme_;
   uint64_t first_epoch_;              // its number in the ledger
   uint64_t epoch_ = 0;                // counted from there; each has its own key
   uint64_t round_ = 0;                // of the epoch, that is drawn next

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "accountant/event/event.h"
+#include "client/run_state.h"
 #include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
@@ -28,9 +30,11 @@ class EventRecorder {
                                                std::vector<v1::SumQuery> queries) = 0;
   // The same of a sample that the trainer states.
   absl::StatusOr<uint64_t> RecordRound(const v1::SamplingScheme& scheme,
-                                       std::vector<v1::SumQuery> queries) {
-    return RecordRound(scheme, v1::SAMPLE_STATED, std::move(queries));
-  }
+                                       std::vector<v1::SumQuery> queries);
+  // The same of values.
+  absl::StatusOr<uint64_t> RecordRound(const accountant::SamplingScheme& scheme,
+                                       accountant::SampleSource source,
+                                       const std::vector<accountant::SumQuery>& queries);
 
   // Records a mechanism that is not a round, such as correlated noise over a whole run. Returns a
   // number of the same kind, which no round has.
@@ -40,6 +44,19 @@ class EventRecorder {
   // policy (FAIL_CLOSED: acknowledged by the server; SPOOL: durable in the local spool). On an
   // error nothing may be released.
   virtual absl::Status AwaitReleasable(uint64_t number) = 0;
+
+  // What it keeps for the next process; null: nothing.
+  virtual KeptRun* kept() { return nullptr; }
+  // FAILED_PRECONDITION for a sample of an epoch that the sampler which is kept did not draw: its
+  // epoch would be taken for the one that is carried on. `keeper`: Sampler::keeper, null for a
+  // sample that the trainer states.
+  absl::Status CheckEpochKept(const accountant::SamplingScheme& scheme,
+                              const EventRecorder* keeper);
 };
+
+// A recorder that outlives what is made with it.
+inline std::shared_ptr<EventRecorder> Lent(EventRecorder* recorder) {
+  return {std::shared_ptr<void>(), recorder};
+}
 
 }  // namespace dpledger::client

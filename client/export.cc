@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/bundle/export.h"
@@ -55,7 +55,7 @@ class ChannelLedgers : public bundle::ServedLedgers {
     context.set_deadline(std::chrono::system_clock::now() + kDeadline);
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
-    if (!status.ok()) return FromGrpc(status);
+    if (!status.ok()) return connection::FromGrpc(status);
     return response;
   }
 

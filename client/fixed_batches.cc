@@ -15,13 +15,11 @@ absl::StatusOr<std::unique_ptr<FullBatchSampler>> FullBatchSampler::Create(
   return std::unique_ptr<FullBatchSampler>(new FullBatchSampler(population_size));
 }
 
-FullBatchSampler::FullBatchSampler(uint64_t population_size) {
-  scheme_.set_population_size(population_size);
-  scheme_.mutable_full_batch();
-}
+FullBatchSampler::FullBatchSampler(uint64_t population_size)
+    : scheme_{population_size, accountant::FullBatch{}} {}
 
 absl::StatusOr<std::vector<uint64_t>> FullBatchSampler::DrawNext() {
-  std::vector<uint64_t> all(scheme_.population_size());
+  std::vector<uint64_t> all(scheme_.population_size);
   std::iota(all.begin(), all.end(), 0);
   return all;
 }

@@ -16,13 +16,13 @@ class FullBatchSampler : public Sampler {
   // `population_size` in [1, 2^32]; INVALID_ARGUMENT names it otherwise.
   static absl::StatusOr<std::unique_ptr<FullBatchSampler>> Create(uint64_t population_size);
 
-  const v1::SamplingScheme& scheme() const override { return scheme_; }
+  const accountant::SamplingScheme& scheme() const override { return scheme_; }
 
  private:
   absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
   explicit FullBatchSampler(uint64_t population_size);
 
-  v1::SamplingScheme scheme_;
+  accountant::SamplingScheme scheme_;
 };
 
 struct RecordRange {

@@ -38,10 +38,9 @@ absl::StatusOr<std::unique_ptr<FixedSizeSampler>> FixedSizeSampler::CreateNonPri
 }
 
 FixedSizeSampler::FixedSizeSampler(const FixedSizeSamplerOptions& options, RootKey root)
-    : options_(options), root_(std::move(root)) {
-  scheme_.set_population_size(options.population_size);
-  scheme_.mutable_without_replacement()->set_sample_size(options.sample_size);
-}
+    : options_(options),
+      root_(std::move(root)),
+      scheme_{options.population_size, accountant::WithoutReplacement{options.sample_size}} {}
 
 // Floyd's algorithm (Bentley and Floyd 1987): after the step for `last`, the set is a uniform
 // sample of [0, last].

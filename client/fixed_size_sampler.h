@@ -29,7 +29,7 @@ class FixedSizeSampler : public Sampler {
   static absl::StatusOr<std::unique_ptr<FixedSizeSampler>> CreateNonPrivateForTesting(
       const FixedSizeSamplerOptions& options, uint64_t seed);
 
-  const v1::SamplingScheme& scheme() const override { return scheme_; }
+  const accountant::SamplingScheme& scheme() const override { return scheme_; }
 
  private:
   absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
@@ -37,7 +37,7 @@ class FixedSizeSampler : public Sampler {
 
   const FixedSizeSamplerOptions options_;
   const RootKey root_;
-  v1::SamplingScheme scheme_;
+  accountant::SamplingScheme scheme_;
   uint64_t next_step_ = 0;
 };
 

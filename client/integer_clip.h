@@ -30,11 +30,12 @@ class Workers;
 }
 
 // The gradients of `count` examples, of numbers of one format that follow one another: that of
-// example r begins r * stride numbers behind `first`.
+// example r begins r * stride numbers behind `first`, which is aligned to its numbers. Where they
+// are summed (client/clipped_sum.h), stride 0 stands for the sum's dimension.
 struct GradientRows {
-  const void* first;
-  size_t count;
-  size_t stride;
+  const void* first = nullptr;
+  size_t count = 0;
+  size_t stride = 0;
   NumberFormat format = NumberFormat::kFloat32;
 
   // Where coordinate `i` of example `r` is.

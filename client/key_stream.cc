@@ -1,6 +1,7 @@
 #include "client/key_stream.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -26,6 +27,8 @@ Generator GeneratorOfThisMachine() {
 const char* GeneratorName(Generator generator) {
   return generator == Generator::kAes128Ctr ? "AES-128-CTR" : "ChaCha20";
 }
+
+void KeyStream::Free::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }
 
 KeyStream::KeyStream(Generator generator, absl::Span<const uint8_t> key) {
   if (key.size() != KeyBytes(generator)) Die("a key of the wrong length");

@@ -10,8 +10,6 @@
 // Thread safety: one KeyStream a thread.
 #pragma once
 
-#include <openssl/evp.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +17,8 @@
 
 #include "absl/types/span.h"
 #include "client/internal/aes_kernels.h"
+
+struct evp_cipher_ctx_st;  // EVP_CIPHER_CTX
 
 namespace dpledger::client {
 
@@ -45,14 +45,14 @@ class KeyStream {
  private:
   struct Free {
     // Wipes the key, too.
-    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+    void operator()(evp_cipher_ctx_st* context) const;
   };
 
   void ChaChaWords(uint64_t stream, uint64_t first_block, absl::Span<uint64_t> words);
 
   // One of the two.
   std::unique_ptr<const internal::AesRoundKeys> aes_;
-  std::unique_ptr<EVP_CIPHER_CTX, Free> chacha_;
+  std::unique_ptr<evp_cipher_ctx_st, Free> chacha_;
 };
 
 }  // namespace dpledger::client

@@ -141,10 +141,9 @@ absl::StatusOr<std::unique_ptr<PoissonSampler>> PoissonSampler::CreateNonPrivate
 }
 
 PoissonSampler::PoissonSampler(const PoissonSamplerOptions& options, RootKey root)
-    : options_(options), root_(std::move(root)) {
-  scheme_.set_population_size(options.population_size);
-  scheme_.mutable_poisson()->set_probability(options.probability);
-}
+    : options_(options),
+      root_(std::move(root)),
+      scheme_{options.population_size, accountant::PoissonSampling{options.probability}} {}
 
 absl::StatusOr<std::vector<uint64_t>> PoissonSampler::DrawNext() {
   RETURN_IF_ERROR(root_.CheckSafeToDraw());

@@ -19,7 +19,6 @@
 #include "client/internal/skip_kernels.h"
 #include "client/root_key.h"
 #include "client/sampler.h"
-#include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
 
@@ -38,7 +37,7 @@ class PoissonSampler : public Sampler {
   static absl::StatusOr<std::unique_ptr<PoissonSampler>> CreateNonPrivateForTesting(
       const PoissonSamplerOptions& options, uint64_t seed);
 
-  const v1::SamplingScheme& scheme() const override { return scheme_; }
+  const accountant::SamplingScheme& scheme() const override { return scheme_; }
 
  private:
   absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
@@ -46,7 +45,7 @@ class PoissonSampler : public Sampler {
 
   const PoissonSamplerOptions options_;
   const RootKey root_;
-  v1::SamplingScheme scheme_;
+  accountant::SamplingScheme scheme_;
   uint64_t next_step_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "client/event_recorder.h"
 #include "client/rounded_gaussian.h"
 
 namespace dpledger::client {
@@ -20,44 +21,52 @@ constexpr char kNonPrivateMark[] = " [NON-PRIVATE TEST MODE]";
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::Create(
+    const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder) {
+  ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
+  return CreateWithRoot(options, std::move(recorder), std::move(root));
+}
+
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::Create(const PrivatizerOptions& options,
                                                                EventRecorder* recorder) {
-  ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
-  return CreateWithRoot(options, recorder, std::move(root));
+  return Create(options, Lent(recorder));
+}
+
+absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateNonPrivateForTesting(
+    const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder, uint64_t seed) {
+  return CreateWithRoot(options, std::move(recorder), RootKey::NonPrivateForTesting(seed));
 }
 
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateNonPrivateForTesting(
     const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed) {
-  return CreateWithRoot(options, recorder, RootKey::NonPrivateForTesting(seed));
+  return CreateNonPrivateForTesting(options, Lent(recorder), seed);
 }
 
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateWithRoot(
-    const PrivatizerOptions& options, EventRecorder* recorder, RootKey root) {
+    const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder, RootKey root) {
   ASSIGN_OR_RETURN(ClippedSum sum, ClippedSum::Create(options));
   return std::unique_ptr<Privatizer>(
-      new Privatizer(options, std::move(sum), recorder, std::move(root)));
+      new Privatizer(options, std::move(sum), std::move(recorder), std::move(root)));
 }
 
-Privatizer::Privatizer(const PrivatizerOptions& options, ClippedSum sum, EventRecorder* recorder,
-                       RootKey root)
+Privatizer::Privatizer(const PrivatizerOptions& options, ClippedSum sum,
+                       std::shared_ptr<EventRecorder> recorder, RootKey root)
     : adaptive_(options.adaptive),
       sum_(std::move(sum)),
-      recorder_(recorder),
+      recorder_(std::move(recorder)),
       root_(std::move(root)) {
   UpdateQueries();
 }
 
 void Privatizer::UpdateQueries() {
   // All or none: what a round is charged must never lack one of its queries.
-  std::vector<v1::SumQuery> queries;
+  std::vector<accountant::SumQuery> queries;
   const NoisePlan& plan = sum_.plan();
   for (const ClippedSum::Group& group : sum_.groups()) {
-    v1::SumQuery& query = queries.emplace_back();
-    query.set_group(absl::StrCat(group.name, root_.non_private() ? kNonPrivateMark : ""));
-    query.set_l2_norm_bound(static_cast<double>(plan.sensitivity * group.norm_bound));
-    query.set_noise_stddev(static_cast<double>(plan.noise_stddev));
-    query.set_noise(v1::ROUNDED_GAUSSIAN);
-    query.set_grid(group.clip.scaled_grid());
+    queries.push_back({absl::StrCat(group.name, root_.non_private() ? kNonPrivateMark : ""),
+                       static_cast<double>(plan.sensitivity * group.norm_bound),
+                       static_cast<double>(plan.noise_stddev),
+                       accountant::NoiseKind::kRoundedGaussian, group.clip.scaled_grid()});
   }
   queries_ = std::move(queries);
 }
@@ -66,19 +75,21 @@ absl::Status Privatizer::BeginStep(Sampler& sampler, uint64_t draw) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
   ASSIGN_OR_RETURN(const Sampler::Drawn drawn, sampler.Waiting(draw));
-  RETURN_IF_ERROR(Begin(drawn.scheme, v1::SAMPLE_DRAWN, drawn.records));
+  RETURN_IF_ERROR(recorder_->CheckEpochKept(drawn.scheme, sampler.keeper()));
+  RETURN_IF_ERROR(Begin(drawn.scheme, accountant::SampleSource::kDrawn, drawn.records));
   sampler.Take(draw);
   return absl::OkStatus();
 }
 
-absl::Status Privatizer::BeginStep(const v1::SamplingScheme& scheme) {
+absl::Status Privatizer::BeginStep(const accountant::SamplingScheme& scheme) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
-  return Begin(scheme, v1::SAMPLE_STATED, std::nullopt);
+  RETURN_IF_ERROR(recorder_->CheckEpochKept(scheme, /*keeper=*/nullptr));
+  return Begin(scheme, accountant::SampleSource::kStated, std::nullopt);
 }
 
-absl::Status Privatizer::Begin(const v1::SamplingScheme& scheme, v1::SampleSource source,
-                               std::optional<uint64_t> records) {
+absl::Status Privatizer::Begin(const accountant::SamplingScheme& scheme,
+                               accountant::SampleSource source, std::optional<uint64_t> records) {
   if (open_) return absl::FailedPreconditionError("a step is open: finish it first");
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
   if (root_.non_private() && !non_private_recorded_) RETURN_IF_ERROR(RecordNonPrivate());
@@ -205,7 +216,7 @@ void Privatizer::ReleaseShare(uint64_t step, size_t share, absl::Span<float> rel
 
 absl::Status Privatizer::Adapt(int64_t noised_statistic) {
   const double sum = sum_.groups().back().clip.grid() * static_cast<double>(noised_statistic);
-  // The sums are of this step's clip norm until they are wiped; nothing is added to them before.
+  sum_.Clear();  // they are of this step's clip norm
   RETURN_IF_ERROR(sum_.SetClipNorm(NextClipNorm(*adaptive_, sum_.clip_norm(), sum)));
   UpdateQueries();
   return absl::OkStatus();

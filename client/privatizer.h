@@ -34,24 +34,27 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "accountant/event/event.h"
 #include "client/clipped_sum.h"
-#include "client/event_recorder.h"
 #include "client/privatizer_options.h"
 #include "client/root_key.h"
 #include "client/sampler.h"
-#include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
 
 class Privatizer {
  public:
-  // `recorder` must outlive it. Draws a root key. INVALID_ARGUMENT names the option that is out of
-  // its domain.
+  // Draws a root key. INVALID_ARGUMENT names the option that is out of its domain.
+  static absl::StatusOr<std::unique_ptr<Privatizer>> Create(
+      const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder);
+  // For a recorder that outlives it.
   static absl::StatusOr<std::unique_ptr<Privatizer>> Create(const PrivatizerOptions& options,
                                                             EventRecorder* recorder);
   // Noise that anyone can compute, for replay in tests. The ledger says so: before the first round
   // it gets a mechanism that releases the data, so that its epsilon is infinite, and every group's
   // name is marked.
+  static absl::StatusOr<std::unique_ptr<Privatizer>> CreateNonPrivateForTesting(
+      const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder, uint64_t seed);
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateNonPrivateForTesting(
       const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed);
 
@@ -60,13 +63,13 @@ class Privatizer {
 
   // Records and opens a round on the sampler's draw of that number, or on its last one: a draw has
   // one round. FAILED_PRECONDITION if a round is open, for a draw that may have none
-  // (Sampler::Waiting), after a fork, or under a rounding mode other than to nearest; errors of the
-  // recorder.
+  // (Sampler::Waiting) or is of a sampler that another recorder keeps, after a fork, or under a
+  // rounding mode other than to nearest; errors of the recorder.
   absl::Status BeginStep(Sampler& sampler, uint64_t draw);
   absl::Status BeginStep(Sampler& sampler) { return BeginStep(sampler, sampler.draws()); }
   // The same for a sample that the trainer draws itself by `scheme`. The ledger says that nothing
   // ties the round to it.
-  absl::Status BeginStep(const v1::SamplingScheme& scheme);
+  absl::Status BeginStep(const accountant::SamplingScheme& scheme);
 
   // As ClippedSum's; FAILED_PRECONDITION if no step is open. INVALID_ARGUMENT (rows; nothing added)
   // for more rows than the draw has records.
@@ -89,16 +92,16 @@ class Privatizer {
   double clip_norm() const { return sum_.clip_norm(); }
   // What the ledger entry of the next step says: integers K and sigma_Z per group, in units of its
   // grid; last that of the statistic of an adaptive clip norm.
-  const std::vector<v1::SumQuery>& queries() const { return queries_; }
+  const std::vector<accountant::SumQuery>& queries() const { return queries_; }
 
  private:
-  Privatizer(const PrivatizerOptions& options, ClippedSum sum, EventRecorder* recorder,
-             RootKey root);
+  Privatizer(const PrivatizerOptions& options, ClippedSum sum,
+             std::shared_ptr<EventRecorder> recorder, RootKey root);
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateWithRoot(
-      const PrivatizerOptions& options, EventRecorder* recorder, RootKey root);
+      const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder, RootKey root);
   void UpdateQueries();
   absl::Status RecordNonPrivate();
-  absl::Status Begin(const v1::SamplingScheme& scheme, v1::SampleSource source,
+  absl::Status Begin(const accountant::SamplingScheme& scheme, accountant::SampleSource source,
                      std::optional<uint64_t> records);
   absl::Status CheckOpenAndAlone(const internal::InUse::Call& call) const;
   absl::Status CheckRows(size_t rows) const;
@@ -109,8 +112,8 @@ class Privatizer {
 
   const std::optional<AdaptiveClipNorm> adaptive_;
   ClippedSum sum_;
-  std::vector<v1::SumQuery> queries_;
-  EventRecorder* const recorder_;
+  std::vector<accountant::SumQuery> queries_;
+  const std::shared_ptr<EventRecorder> recorder_;
   const RootKey root_;
 
   bool non_private_recorded_ = false;

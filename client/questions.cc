@@ -7,9 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "client/internal/declaration_message.h"
 #include "client/noise_plan.h"
+#include "client/run_event.h"
+#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "grpcpp/channel.h"
 
 namespace dpledger::client {
 namespace {
@@ -39,7 +42,7 @@ absl::StatusOr<Response> Call(Stub& stub,
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   Response response;
   const grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return FromGrpc(status);
+  if (!status.ok()) return connection::FromGrpc(status);
   return response;
 }
 
@@ -60,7 +63,7 @@ absl::StatusOr<double> EpsilonOf(Stub& stub, const CorrelatedOptions& options,
 
 }  // namespace
 
-absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
+absl::StatusOr<double> CalibrateNoise(const connection::ServerAccess& server, const Target& target,
                                       double sampling_probability, uint64_t steps) {
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
   const auto stub = v1::AccountingService::NewStub(channel);
@@ -76,8 +79,8 @@ absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& 
   return answer.noise_multiplier();
 }
 
-absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
-                                      CorrelatedOptions options, v1::Adjacency adjacency) {
+absl::StatusOr<double> CalibrateNoise(const connection::ServerAccess& server, const Target& target,
+                                      CorrelatedOptions options, accountant::Adjacency adjacency) {
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(server));
   const auto stub = v1::AccountingService::NewStub(channel);
   double low = 0, high = kMostNoise;
@@ -85,7 +88,8 @@ absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& 
   RETURN_IF_ERROR(CheckOptions(options));
   const auto keeps = [&](double noise_multiplier) -> absl::StatusOr<bool> {
     options.sums.noise_multiplier = noise_multiplier;
-    ASSIGN_OR_RETURN(const double epsilon, EpsilonOf(*stub, options, adjacency, target.delta));
+    ASSIGN_OR_RETURN(const double epsilon,
+                     EpsilonOf(*stub, options, internal::ToMessage(adjacency), target.delta));
     return epsilon <= target.epsilon;
   };
   ASSIGN_OR_RETURN(const bool can_be_kept, keeps(kMostNoise));

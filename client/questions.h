@@ -9,10 +9,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "accountant/interval.h"
 #include "client/correlated_options.h"
-#include "client/server_access.h"
-#include "dpledger/v1/accounting_service.pb.h"
-#include "grpcpp/channel.h"
+#include "connection/server_access.h"
+
+namespace grpc {
+class Channel;
+}
+namespace dpledger::v1 {
+class ComputeEpsilonResponse;
+}
 
 namespace dpledger::client {
 
@@ -23,13 +29,13 @@ struct Target {
 
 // The least noise multiplier, on the safe side, with which `steps` rounds on Poisson samples stay
 // within the target under ADD_OR_REMOVE_ONE.
-absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
+absl::StatusOr<double> CalibrateNoise(const connection::ServerAccess& server, const Target& target,
                                       double sampling_probability, uint64_t steps);
 
 // The same for a run with correlated noise, whose own noise multiplier is not read, to within a
 // millionth. INVALID_ARGUMENT (epsilon) if 256, what the widest band takes, is not enough.
-absl::StatusOr<double> CalibrateNoise(const ServerAccess& server, const Target& target,
-                                      CorrelatedOptions options, v1::Adjacency adjacency);
+absl::StatusOr<double> CalibrateNoise(const connection::ServerAccess& server, const Target& target,
+                                      CorrelatedOptions options, accountant::Adjacency adjacency);
 
 // Of a whole ledger, `ledger` its full name, over the channel of its recorder.
 absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "client/connection.h"
 #include "client/internal/open_ledger.h"
+#include "connection/connection.h"
 #include "events/answerable.h"
 #include "events/event_values.h"
 #include "events/field_checks.h"
@@ -62,7 +62,9 @@ v1::WriterStatus FindWriter(const v1::Ledger& ledger, const std::string& writer)
 
 }  // namespace
 
-PrivacyRecorder::PrivacyRecorder(RecorderOptions options) : options_(std::move(options)) {}
+PrivacyRecorder::PrivacyRecorder(RecorderOptions options) : options_(std::move(options)) {
+  kept_.state = options_.state;
+}
 
 PrivacyRecorder::~PrivacyRecorder() = default;
 
@@ -70,6 +72,11 @@ absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderO
   RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(options.ledger, events::FullLedgerName(options.ledger));
   options.declaration.set_spool_policy(options.policy);
+  if (options.state != nullptr) {
+    options.carries_epochs = [state = options.state](const RunPosition& position) {
+      return state->CarryOn(position);
+    };
+  }
   auto recorder = std::unique_ptr<PrivacyRecorder>(new PrivacyRecorder(std::move(options)));
   for (size_t i = 0; i < recorder->options_.planned_events.size(); ++i) {
     const absl::Status checked = recorder->CheckEvent(recorder->options_.planned_events[i]);
@@ -85,9 +92,9 @@ absl::Status PrivacyRecorder::Connect() {
     ASSIGN_OR_RETURN(channel_, options_.connect());
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const ServerAccess server, Complete(options_.server));
-  ASSIGN_OR_RETURN(log_keys_, LogKeys::Parse(server.log_key));
-  ASSIGN_OR_RETURN(channel_, client::Connect(server));
+  ASSIGN_OR_RETURN(const connection::ServerAccess server, Complete(options_.server));
+  ASSIGN_OR_RETURN(log_keys_, connection::LogKeys::Parse(server.log_key));
+  ASSIGN_OR_RETURN(channel_, connection::Connect(server));
   return absl::OkStatus();
 }
 
@@ -188,7 +195,7 @@ absl::Status PrivacyRecorder::AppendOpened() {
   const bool carries = opened.carries_epochs();
   RETURN_IF_ERROR(AppendBatch(std::move(entries)));
   const v1::WriterStatus status = spool_->state().status;
-  if (carries && status.has_epoch()) carried_epoch_ = PositionOf(status.epoch(), known_epoch_);
+  if (carries && status.has_epoch()) kept_.epoch = PositionOf(status.epoch(), known_epoch_);
   return absl::OkStatus();
 }
 
@@ -275,7 +282,9 @@ absl::Status PrivacyRecorder::CheckResumed(const v1::SamplingScheme& scheme,
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
                                                       v1::SampleSource source,
                                                       std::vector<v1::SumQuery> queries) {
-  RETURN_IF_ERROR(events::Within("scheme", events::ValueOf(scheme).status()));
+  const auto sample = events::ValueOf(scheme);
+  RETURN_IF_ERROR(events::Within("scheme", sample.status()));
+  if (source == v1::SAMPLE_STATED) RETURN_IF_ERROR(CheckEpochKept(*sample, /*keeper=*/nullptr));
   if (queries.empty() || queries.size() > kMaxQueries) {
     return FieldError("queries",
                       absl::StrCat("must be 1 to ", kMaxQueries, ", got ", queries.size()));

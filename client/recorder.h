@@ -39,14 +39,13 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "client/epoch_sampler.h"
 #include "client/event_recorder.h"
 #include "client/internal/delivery.h"
 #include "client/internal/group_sync.h"
-#include "client/log_keys.h"
 #include "client/run_state.h"
-#include "client/server_access.h"
 #include "client/spool.h"
+#include "connection/log_keys.h"
+#include "connection/server_access.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
@@ -55,7 +54,7 @@
 namespace dpledger::client {
 
 struct RecorderOptions {
-  ServerAccess server;  // "host:port", or with certificates and a token
+  connection::ServerAccess server;  // "host:port", or with certificates and a token
   // Instead of the way to `server`, which is not looked at then: to ledgers in a folder
   // (local/local_ledgers.h). Called once by Open, before the spool is looked at; its error ends
   // Open.
@@ -74,9 +73,11 @@ struct RecorderOptions {
   // What the run will record, as far as it is known: a kind of event that the declared adjacency
   // can never answer for is refused at Open, and not only when it is recorded.
   std::vector<v1::Event> planned_events;
-  // Called once by Open, before the opening entry is written: true if the sampler goes on in the
-  // middle of its last epoch, with the very same partition (RunState::CarryOn). Otherwise the first
-  // sample of an epoch scheme is of a new epoch. Its error ends Open.
+  // What this recorder keeps for the next process and has from the one before; null: nothing.
+  std::shared_ptr<RunState> state;
+  // Without one: called once by Open, before the opening entry is written. True if the sampler goes
+  // on in the middle of its last epoch, with the very same partition. Otherwise the first sample of
+  // an epoch scheme is of a new epoch. Its error ends Open.
   std::function<absl::StatusOr<bool>(const RunPosition&)> carries_epochs;
   v1::SpoolPolicy policy = v1::FAIL_CLOSED;
   std::string spool_folder;  // on a disk that survives the trainer; made if missing
@@ -148,7 +149,8 @@ class PrivacyRecorder : public EventRecorder {
   const std::string& previous_incarnation() const { return previous_incarnation_; }
   // The last epoch of the incarnation before, with as many rounds as spool or ledger have, if it is
   // carried on: EpochSamplerOptions::recorded.
-  const std::optional<EpochPosition>& carried_epoch() const { return carried_epoch_; }
+  const std::optional<EpochPosition>& carried_epoch() const { return kept_.epoch; }
+  KeptRun* kept() override { return kept_.state != nullptr ? &kept_ : nullptr; }
 
  private:
   explicit PrivacyRecorder(RecorderOptions options);
@@ -176,10 +178,10 @@ class PrivacyRecorder : public EventRecorder {
   absl::Status CheckOpen() const;
 
   const RecorderOptions options_;
-  LogKeys log_keys_;
+  connection::LogKeys log_keys_;
   // Set by Open, and not changed afterwards.
   std::string incarnation_, previous_incarnation_;
-  std::optional<EpochPosition> carried_epoch_;
+  KeptRun kept_;
   v1::EpochProgress known_epoch_;  // of the server, when it was asked
   uint64_t entries_before_ = 0;    // of the writer, as the spool counts them, before this opening
   std::unique_ptr<Spool> spool_;

@@ -14,10 +14,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/internal/state_bytes.h"
 #include "client/key_stream.h"
 
 namespace dpledger::client {
+namespace internal {
+class StateReader;
+class StateWriter;
+}  // namespace internal
 
 // What a derived key is for. Part of the format.
 enum class KeyPurpose : uint64_t {

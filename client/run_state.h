@@ -18,6 +18,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,12 @@ struct RunPosition {
   std::string ledger, writer;
   std::string incarnation;           // of this process
   std::string previous_incarnation;  // of the one that it carries on; empty if there is none
+};
+
+// An epoch, and how many of its rounds the ledger has.
+struct EpochPosition {
+  uint64_t epoch = 0;
+  uint64_t rounds = 0;  // at most rounds_per_epoch
 };
 
 class RunState {
@@ -75,6 +82,13 @@ class RunState {
   std::string key_;
   std::optional<RunPosition> position_;
   std::array<std::optional<std::string>, 3> carried_;
+};
+
+// What a recorder has for the one sampler and the one run with correlated noise that it keeps.
+struct KeptRun {
+  std::shared_ptr<RunState> state;
+  std::optional<EpochPosition> epoch;  // EpochSamplerOptions::recorded
+  std::atomic<bool> has_sampler = false, has_run = false;
 };
 
 }  // namespace dpledger::client

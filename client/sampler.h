@@ -17,20 +17,40 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "dpledger/v1/event.pb.h"
+#include "accountant/event/event.h"
 
 namespace dpledger::client {
 
+class EventRecorder;
+
 class Sampler {
  public:
+  // A sampler of this scheme, which states its population (in [1, 2^53), at most 2^32 where records
+  // are listed: full batches and epochs). `epoch` is 0: a sampler numbers its epochs itself, and
+  // draws one round of each after the other. INVALID_ARGUMENT names the field that is out of its
+  // domain; UNIMPLEMENTED for schemes whose samples a trainer draws itself.
+  static absl::StatusOr<std::unique_ptr<Sampler>> Create(const accountant::SamplingScheme& scheme);
+  // Samples that anyone can predict: sampling then adds no privacy. The scheme does not tell; use
+  // it in tests only.
+  static absl::StatusOr<std::unique_ptr<Sampler>> CreateNonPrivateForTesting(
+      const accountant::SamplingScheme& scheme, uint64_t seed);
+  // The one that the recorder's state keeps, for schemes with epochs: it goes on in the middle of
+  // the epoch that a killed process was in, with the same partition and the next round that the
+  // ledger has not. A round that was recorded and not released is lost; its batch is not drawn
+  // again. Other schemes have nothing to keep. FAILED_PRECONDITION if the recorder has no state or
+  // has had such a sampler, and, naming the field, for another scheme than that of the epoch that
+  // is carried on. Only privatizers of the same recorder take its samples.
+  static absl::StatusOr<std::unique_ptr<Sampler>> CreateResumable(
+      const accountant::SamplingScheme& scheme, std::shared_ptr<EventRecorder> recorder);
   virtual ~Sampler() = default;
 
   // How the sample that the next Draw returns is drawn; the epoch in it may change with every Draw.
-  virtual const v1::SamplingScheme& scheme() const = 0;
+  virtual const accountant::SamplingScheme& scheme() const = 0;
 
   // The next sample: indices in [0, population_size), ascending. FAILED_PRECONDITION after a fork,
   // whose two sides would draw the same, and under a rounding mode other than to nearest.
@@ -38,7 +58,7 @@ class Sampler {
   uint64_t draws() const { return draws_; }  // so far: the number of the last one
 
   struct Drawn {
-    v1::SamplingScheme scheme;
+    accountant::SamplingScheme scheme;
     uint64_t records = 0;  // a secret where it is random
   };
   // The draw of this number, for a round. FAILED_PRECONDITION if it or a later one has had a round,
@@ -46,6 +66,8 @@ class Sampler {
   absl::StatusOr<Drawn> Waiting(uint64_t number) const;
   // It has its round now.
   void Take(uint64_t number);
+  // Whose state keeps this sampler; null: nobody's.
+  const EventRecorder* keeper() const { return keeper_.get(); }
 
   // Draws without a round that are remembered. More than any loader prefetches.
   static constexpr uint64_t kMostWaiting = 1 << 12;
@@ -56,6 +78,7 @@ class Sampler {
   // has, so every draw must have had one.
   virtual bool keeps_epochs() const { return false; }
 
+  std::shared_ptr<EventRecorder> keeper_;
   std::deque<Drawn> waiting_;  // the last draws
   uint64_t draws_ = 0, taken_ = 0;
 };

@@ -10,9 +10,9 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "client/connection.h"
 #include "client/internal/open_ledger.h"
 #include "client/spool.h"
+#include "connection/connection.h"
 #include "events/names.h"
 
 namespace dpledger::client {
@@ -50,7 +50,7 @@ absl::Status Send(const v1::AppendBatchRequest& batch, v1::LedgerService::StubIn
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
   v1::AppendBatchResponse response;
-  return FromGrpc(stub.AppendBatch(&context, batch, &response));
+  return connection::FromGrpc(stub.AppendBatch(&context, batch, &response));
 }
 
 // Its request id is made from the batch's, so that a repeated import is the same request.
@@ -97,7 +97,7 @@ absl::StatusOr<bool> IsMissed(const Spool::Options& options, const std::string& 
   request.set_name(options.ledger);
   request.set_first_writer(options.writer);
   v1::Ledger ledger;
-  RETURN_IF_ERROR(FromGrpc(stub.GetLedger(&context, request, &ledger)));
+  RETURN_IF_ERROR(connection::FromGrpc(stub.GetLedger(&context, request, &ledger)));
   for (const v1::WriterStatus& writer : ledger.writers()) {
     if (writer.writer() != options.writer) continue;
     return std::any_of(writer.missing_spools().begin(), writer.missing_spools().end(),

@@ -1,6 +1,7 @@
 # find_package(dpledger [COMPONENTS accountant client]): without components, both.
 #   dpledger::accountant  the privacy mathematics; #include "dpledger/accountant.h"
-#   dpledger::client      the trainer's library; #include "dpledger/client.h"
+#   dpledger::client      the trainer's library; #include "dpledger/client.h". A shared library of C++: for programs of
+#                         the compiler and the Abseil that it was built with. It needs no gRPC of theirs
 #   dpledger::c           the same in plain C; #include "dpledger.h"
 #   dpledger::accounting  questions about events, in plain C; #include "dpledger_accounting.h"
 if(NOT dpledger_FIND_COMPONENTS)

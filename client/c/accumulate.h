@@ -16,14 +16,14 @@ namespace dpledger::client::c {
 
 template <typename Sums>
 absl::Status AddRows(Sums& sums, const dpledger_gradient_rows* rows) {
-  ASSIGN_OR_RETURN(const GradientRows read, ReadRows(rows, sums.dimension()));
+  ASSIGN_OR_RETURN(const GradientRows read, ReadRows(rows));
   return sums.Accumulate(read);
 }
 
 template <typename Sums>
 absl::Status AddRowsWithNorms(Sums& sums, const dpledger_gradient_rows* rows, const double* norms,
                               size_t norm_count) {
-  ASSIGN_OR_RETURN(const GradientRows read, ReadRows(rows, sums.dimension()));
+  ASSIGN_OR_RETURN(const GradientRows read, ReadRows(rows));
   if (norm_count > 0) RETURN_IF_ERROR(CheckGiven(norms, "norms"));
   return sums.Accumulate(read, absl::MakeSpan(norms, norm_count));
 }

@@ -22,19 +22,12 @@ dpledger_status BeginRun(const dpledger_correlated_options* options, dpledger_re
     *run = nullptr;
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     ASSIGN_OR_RETURN(const CorrelatedOptions read, ReadCorrelatedOptions(options));
-    Opened& opened = *recorder->opened;
-    PrivacyRecorder* const events = opened.recorder.get();
-    RunState* const state = opened.state.get();
-    if (state != nullptr && opened.has_run.exchange(true)) {
-      return absl::FailedPreconditionError("recorder: its state keeps another run already");
-    }
-    auto begun = seed == nullptr ? CorrelatedPrivatizer::BeginRun(read, events, state)
-                                 : CorrelatedPrivatizer::BeginNonPrivateRunForTesting(read, events,
-                                                                                      *seed, state);
-    // Nothing was taken out of the state.
-    if (absl::IsInvalidArgument(begun.status())) opened.has_run = false;
-    RETURN_IF_ERROR(begun.status());
-    *run = new dpledger_correlated_run{recorder->opened, *std::move(begun)};
+    const auto events = recorder->recorder->events();
+    ASSIGN_OR_RETURN(auto begun,
+                     seed == nullptr
+                         ? CorrelatedPrivatizer::BeginRun(read, events)
+                         : CorrelatedPrivatizer::BeginNonPrivateRunForTesting(read, events, *seed));
+    *run = new dpledger_correlated_run{std::move(begun)};
     return absl::OkStatus();
   });
 }

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/hex.h"
 #include "base/status.h"
 #include "client/c/error.h"
 #include "client/c/handles.h"
@@ -25,19 +24,10 @@ dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double
     RETURN_IF_ERROR(CheckGiven(cost, "cost"));
     *cost = nullptr;
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
-    dpledger::client::PrivacyRecorder& opened = *recorder->opened->recorder;
-    RETURN_IF_ERROR(opened.AwaitDelivered());
-    ASSIGN_OR_RETURN(auto answer,
-                     dpledger::client::ComputeEpsilon(opened.channel(), opened.ledger(), delta));
-    if (answer.details().ledgers_size() != 1) {
-      return absl::InternalError("server: its answer names no ledger");
-    }
     auto made = std::make_unique<dpledger_cost>();
-    made->answer = std::move(answer);
-    made->root = dpledger::HexEncode(made->answer.details().ledgers(0).root_hash());
-    for (const std::string& warning : made->answer.details().warnings()) {
+    ASSIGN_OR_RETURN(made->cost, recorder->recorder->ComputeCost(delta));
+    for (const std::string& warning : made->cost.warnings)
       made->warnings.push_back(warning.c_str());
-    }
     *cost = made.release();
     return absl::OkStatus();
   });
@@ -50,19 +40,19 @@ dpledger_status dpledger_cost_read(const dpledger_cost* cost, dpledger_cost_valu
     ASSIGN_OR_RETURN(const auto given,
                      dpledger::client::c::ReadStruct<dpledger_cost_values>("values", values));
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    const auto& answer = cost->answer;
-    const bool planned = answer.has_planned_epsilon();
+    const dpledger::Cost& answer = cost->cost;
+    const auto planned = answer.planned_epsilon.value_or(dpledger::Interval{kNone, kNone});
     dpledger_cost_values written = {};
     written.struct_size = given.struct_size;
-    written.lower = answer.epsilon().lower();
-    written.upper = answer.epsilon().upper();
-    written.planned_lower = planned ? answer.planned_epsilon().lower() : kNone;
-    written.planned_upper = planned ? answer.planned_epsilon().upper() : kNone;
-    written.delta = answer.delta();
-    written.entries = answer.details().ledgers(0).size();
-    written.ledger = answer.details().ledgers(0).name().c_str();
-    written.root = cost->root.c_str();
-    written.method = answer.details().method().c_str();
+    written.lower = answer.epsilon.lower;
+    written.upper = answer.epsilon.upper;
+    written.planned_lower = planned.lower;
+    written.planned_upper = planned.upper;
+    written.delta = answer.delta;
+    written.entries = answer.entries;
+    written.ledger = answer.ledger.c_str();
+    written.root = answer.root.c_str();
+    written.method = answer.method.c_str();
     written.warnings = cost->warnings.empty() ? nullptr : cost->warnings.data();
     written.warning_count = cost->warnings.size();
     std::memcpy(values, &written, std::min(sizeof(written), given.struct_size));
@@ -76,9 +66,8 @@ dpledger_status dpledger_cost_answer(dpledger_cost* cost, const void** data, siz
     RETURN_IF_ERROR(CheckGiven(cost, "cost"));
     RETURN_IF_ERROR(CheckGiven(data, "data"));
     RETURN_IF_ERROR(CheckGiven(size, "size"));
-    if (cost->serialised.empty()) cost->serialised = cost->answer.SerializeAsString();
-    *data = cost->serialised.data();
-    *size = cost->serialised.size();
+    *data = cost->cost.answer.data();
+    *size = cost->cost.answer.size();
     return absl::OkStatus();
   });
 }
@@ -109,9 +98,10 @@ dpledger_status dpledger_calibrate_correlated_noise(const char* server,
     ASSIGN_OR_RETURN(auto read, dpledger::client::c::ReadCorrelatedOptions(options));
     RETURN_IF_ERROR(dpledger::client::c::CheckConstant("adjacency", adjacency, DPLEDGER_REPLACE_ONE,
                                                        DPLEDGER_ZERO_OUT));
-    ASSIGN_OR_RETURN(*noise_multiplier, dpledger::client::CalibrateNoise(
-                                            address, Target{epsilon, delta}, std::move(read),
-                                            static_cast<dpledger::v1::Adjacency>(adjacency)));
+    ASSIGN_OR_RETURN(*noise_multiplier,
+                     dpledger::client::CalibrateNoise(
+                         address, Target{epsilon, delta}, std::move(read),
+                         static_cast<dpledger::Adjacency>(adjacency - DPLEDGER_ADD_OR_REMOVE_ONE)));
     return absl::OkStatus();
   });
 }

@@ -23,11 +23,11 @@ dpledger_status CreatePrivatizer(const dpledger_privatizer_options* options,
     *privatizer = nullptr;
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     ASSIGN_OR_RETURN(const PrivatizerOptions read, ReadPrivatizerOptions(options));
-    PrivacyRecorder* const rounds = recorder->opened->recorder.get();
+    const auto rounds = recorder->recorder->events();
     ASSIGN_OR_RETURN(auto made, seed == nullptr
                                     ? Privatizer::Create(read, rounds)
                                     : Privatizer::CreateNonPrivateForTesting(read, rounds, *seed));
-    *privatizer = new dpledger_privatizer{recorder->opened, std::move(made)};
+    *privatizer = new dpledger_privatizer{std::move(made)};
     return absl::OkStatus();
   });
 }
@@ -35,7 +35,6 @@ dpledger_status CreatePrivatizer(const dpledger_privatizer_options* options,
 }  // namespace
 }  // namespace dpledger::client::c
 
-using dpledger::client::c::CheckEpochKept;
 using dpledger::client::c::CheckGiven;
 using dpledger::client::c::Guard;
 
@@ -95,8 +94,6 @@ dpledger_status dpledger_privatizer_begin_step_on_draw(dpledger_privatizer* priv
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
     RETURN_IF_ERROR(CheckGiven(sampler, "sampler"));
-    ASSIGN_OR_RETURN(const auto drawn, sampler->sampler->Waiting(draw));
-    RETURN_IF_ERROR(CheckEpochKept(*privatizer->opened, drawn.scheme, sampler->opened.get()));
     return privatizer->privatizer->BeginStep(*sampler->sampler, draw);
   });
 }
@@ -107,7 +104,6 @@ dpledger_status dpledger_privatizer_begin_step_by_scheme(dpledger_privatizer* pr
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(privatizer, "privatizer"));
     ASSIGN_OR_RETURN(const auto read, dpledger::client::c::ReadScheme(scheme));
-    RETURN_IF_ERROR(CheckEpochKept(*privatizer->opened, read, /*drawn_for=*/nullptr));
     return privatizer->privatizer->BeginStep(read);
   });
 }

@@ -1,4 +1,3 @@
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -75,27 +74,13 @@ absl::StatusOr<PrivatizerOptions> ReadPrivatizerOptions(const dpledger_privatize
   return options;
 }
 
-absl::StatusOr<GradientRows> ReadRows(const dpledger_gradient_rows* given, size_t dimension) {
+absl::StatusOr<GradientRows> ReadRows(const dpledger_gradient_rows* given) {
   ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_gradient_rows>("rows", given));
   RETURN_IF_ERROR(CheckConstant("rows.format", read.format, DPLEDGER_FLOAT32, DPLEDGER_FLOAT16));
   RETURN_IF_ERROR(CheckReserved("rows", read.reserved));
   constexpr NumberFormat kFormats[] = {NumberFormat::kFloat32, NumberFormat::kBfloat16,
                                        NumberFormat::kFloat16};
-  const NumberFormat format = kFormats[read.format];
-  const size_t stride = read.stride == 0 ? dimension : read.stride;
-  if (stride < dimension) {
-    return FieldError("rows.stride",
-                      absl::StrCat("must be 0 or at least ", dimension, ", got ", read.stride));
-  }
-  if (read.count > 0 && read.first == nullptr) return FieldError("rows.first", "must not be NULL");
-  if (reinterpret_cast<uintptr_t>(read.first) % BytesOf(format) != 0) {
-    return FieldError("rows.first", "must be aligned to its numbers");
-  }
-  if (read.count > PTRDIFF_MAX / BytesOf(format) / stride) {
-    return FieldError("rows.count", absl::StrCat("must fit the address space with stride ", stride,
-                                                 ", got ", read.count));
-  }
-  return GradientRows{read.first, read.count, stride, format};
+  return GradientRows{read.first, read.count, read.stride, kFormats[read.format]};
 }
 
 }  // namespace dpledger::client::c

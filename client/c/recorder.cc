@@ -1,6 +1,4 @@
 // The recorder of the C interface.
-#include "client/recorder.h"
-
 #include <climits>
 
 #include "absl/strings/str_cat.h"
@@ -8,7 +6,9 @@
 #include "client/c/error.h"
 #include "client/c/handles.h"
 #include "client/c/options.h"
+#include "client/c/read.h"
 #include "client/c/scheme.h"
+#include "client/event_recorder.h"
 
 namespace dpledger::client::c {
 namespace {
@@ -25,25 +25,10 @@ absl::StatusOr<v1::MechanismEvent> ParseMechanism(const void* event, size_t size
 
 }  // namespace
 
-absl::Status CheckEpochKept(const Opened& opened, const v1::SamplingScheme& scheme,
-                            const Opened* drawn_for) {
-  const bool epochs = scheme.has_disjoint_batches() || scheme.has_random_allocation();
-  if (drawn_for == &opened || (drawn_for == nullptr && (opened.state == nullptr || !epochs))) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(
-      drawn_for == nullptr ? "scheme: the recorder's state keeps epochs, so that its own sampler "
-                             "(dpledger_sampler_create_resumable) must draw them"
-                           : "sampler: was made to be kept with another recorder");
-}
-
 }  // namespace dpledger::client::c
 
-using dpledger::client::PrivacyRecorder;
-using dpledger::client::RunPosition;
 using dpledger::client::c::CheckGiven;
 using dpledger::client::c::Guard;
-using dpledger::client::c::Opened;
 using dpledger::client::c::Report;
 
 extern "C" {
@@ -53,15 +38,8 @@ dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     *recorder = nullptr;
-    ASSIGN_OR_RETURN(auto read, dpledger::client::c::ReadRecorderOptions(options));
-    auto opened = std::make_shared<Opened>();
-    ASSIGN_OR_RETURN(opened->state, dpledger::client::c::OpenState(options, read.spool_folder));
-    if (opened->state != nullptr) {
-      read.carries_epochs = [state = opened->state.get()](const RunPosition& position) {
-        return state->CarryOn(position);
-      };
-    }
-    ASSIGN_OR_RETURN(opened->recorder, PrivacyRecorder::Open(std::move(read)));
+    ASSIGN_OR_RETURN(const auto read, dpledger::client::c::ReadRecorderOptions(options));
+    ASSIGN_OR_RETURN(auto opened, dpledger::Recorder::Open(read));
     *recorder = new dpledger_recorder{std::move(opened)};
     return absl::OkStatus();
   });
@@ -70,14 +48,14 @@ dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
 dpledger_status dpledger_recorder_close(dpledger_recorder* recorder, dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
-    return recorder->opened->recorder->Close();
+    return recorder->recorder->Close();
   });
 }
 
 void dpledger_recorder_free(dpledger_recorder* recorder) { delete recorder; }
 
 const char* dpledger_recorder_ledger(const dpledger_recorder* recorder) {
-  return recorder != nullptr ? recorder->opened->recorder->ledger().c_str() : nullptr;
+  return recorder != nullptr ? recorder->recorder->ledger().c_str() : nullptr;
 }
 
 dpledger_status dpledger_recorder_drain_status(const dpledger_recorder* recorder,
@@ -86,7 +64,7 @@ dpledger_status dpledger_recorder_drain_status(const dpledger_recorder* recorder
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     RETURN_IF_ERROR(CheckGiven(undelivered_batches, "undelivered_batches"));
-    const PrivacyRecorder::DrainStatus status = recorder->opened->recorder->drain_status();
+    const auto status = recorder->recorder->drain_status();
     *undelivered_batches = status.undelivered_batches;
     Report(status.last_error, last_error);
     return absl::OkStatus();
@@ -102,11 +80,9 @@ dpledger_status dpledger_recorder_record_round(dpledger_recorder* recorder,
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     RETURN_IF_ERROR(CheckGiven(number, "number"));
     ASSIGN_OR_RETURN(const auto read_scheme, dpledger::client::c::ReadScheme(scheme));
-    RETURN_IF_ERROR(dpledger::client::c::CheckEpochKept(*recorder->opened, read_scheme,
-                                                        /*drawn_for=*/nullptr));
-    ASSIGN_OR_RETURN(auto read_queries, dpledger::client::c::ReadQueries(queries, query_count));
-    ASSIGN_OR_RETURN(*number,
-                     recorder->opened->recorder->RecordRound(read_scheme, std::move(read_queries)));
+    ASSIGN_OR_RETURN(const auto read_queries,
+                     dpledger::client::c::ReadQueries(queries, query_count));
+    ASSIGN_OR_RETURN(*number, recorder->recorder->RecordRound(read_scheme, read_queries));
     return absl::OkStatus();
   });
 }
@@ -118,7 +94,7 @@ dpledger_status dpledger_recorder_record_mechanism(dpledger_recorder* recorder, 
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     RETURN_IF_ERROR(CheckGiven(number, "number"));
     ASSIGN_OR_RETURN(const auto mechanism, dpledger::client::c::ParseMechanism(event, size));
-    ASSIGN_OR_RETURN(*number, recorder->opened->recorder->RecordMechanism(mechanism));
+    ASSIGN_OR_RETURN(*number, recorder->recorder->events()->RecordMechanism(mechanism));
     return absl::OkStatus();
   });
 }
@@ -127,7 +103,16 @@ dpledger_status dpledger_recorder_await_releasable(dpledger_recorder* recorder, 
                                                    dpledger_error* error) {
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
-    return recorder->opened->recorder->AwaitReleasable(number);
+    return recorder->recorder->AwaitReleasable(number);
+  });
+}
+
+dpledger_status dpledger_recorder_export(const dpledger_recorder* recorder, const char* file,
+                                         dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    ASSIGN_OR_RETURN(const std::string path, dpledger::client::c::ReadText("file", file));
+    return recorder->recorder->Export(path);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -54,23 +55,19 @@ absl::Status CheckUnused(const dpledger_sampling_scheme& scheme) {
   return CheckZero("scheme.epoch", static_cast<double>(scheme.epoch), kWhy);
 }
 
-absl::StatusOr<v1::SumQuery> ReadQuery(const std::string& field, const void* given) {
+absl::StatusOr<accountant::SumQuery> ReadQuery(const std::string& field, const void* given) {
   ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_sum_query>(field, given));
   RETURN_IF_ERROR(CheckReserved(field, read.reserved));
   RETURN_IF_ERROR(CheckConstant(absl::StrCat(field, ".noise"), read.noise, DPLEDGER_GAUSSIAN,
                                 DPLEDGER_DISCRETE_GAUSSIAN));
-  v1::SumQuery query;
-  ASSIGN_OR_RETURN(*query.mutable_group(), ReadText(absl::StrCat(field, ".group"), read.group));
-  query.set_l2_norm_bound(read.l2_norm_bound);
-  query.set_noise_stddev(read.noise_stddev);
-  query.set_noise(static_cast<v1::NoiseKind>(read.noise));
-  query.set_grid(read.grid);
-  return query;
+  ASSIGN_OR_RETURN(std::string group, ReadText(absl::StrCat(field, ".group"), read.group));
+  return accountant::SumQuery{std::move(group), read.l2_norm_bound, read.noise_stddev,
+                              static_cast<accountant::NoiseKind>(read.noise), read.grid};
 }
 
 }  // namespace
 
-absl::StatusOr<v1::SamplingScheme> ReadScheme(const dpledger_sampling_scheme* given) {
+absl::StatusOr<accountant::SamplingScheme> ReadScheme(const dpledger_sampling_scheme* given) {
   ASSIGN_OR_RETURN(const auto read,
                    ReadStruct<dpledger_sampling_scheme>(
                        "scheme", given, offsetof(dpledger_sampling_scheme, contributions)));
@@ -79,58 +76,53 @@ absl::StatusOr<v1::SamplingScheme> ReadScheme(const dpledger_sampling_scheme* gi
   RETURN_IF_ERROR(CheckReserved("scheme", read.reserved));
   ASSIGN_OR_RETURN(const bool fixed_bins, ReadFlag("scheme.fixed_bins", read.fixed_bins));
   RETURN_IF_ERROR(CheckUnused(read));
-  v1::SamplingScheme scheme;
-  scheme.set_population_size(read.population_size);
+  accountant::SamplingScheme scheme{read.population_size, {}};
   switch (read.kind) {
     case DPLEDGER_POISSON:
-      scheme.mutable_poisson()->set_probability(read.probability);
+      scheme.kind = accountant::PoissonSampling{read.probability};
       break;
     case DPLEDGER_WITHOUT_REPLACEMENT:
-      scheme.mutable_without_replacement()->set_sample_size(read.sample_size);
+      scheme.kind = accountant::WithoutReplacement{read.sample_size};
       break;
     case DPLEDGER_WITH_REPLACEMENT:
-      scheme.mutable_with_replacement()->set_sample_size(read.sample_size);
+      scheme.kind = accountant::WithReplacement{read.sample_size};
       break;
     case DPLEDGER_FULL_BATCH:
-      scheme.mutable_full_batch();
+      scheme.kind = accountant::FullBatch{};
       break;
     case DPLEDGER_DISJOINT_BATCHES:
-      scheme.mutable_disjoint_batches()->set_batches_per_epoch(read.rounds_per_epoch);
-      scheme.mutable_disjoint_batches()->set_epoch(read.epoch);
+      scheme.kind = accountant::DisjointBatches{read.rounds_per_epoch, read.epoch};
       break;
     case DPLEDGER_RANDOM_ALLOCATION:
-      scheme.mutable_random_allocation()->set_rounds_per_epoch(read.rounds_per_epoch);
-      scheme.mutable_random_allocation()->set_epoch(read.epoch);
-      scheme.mutable_random_allocation()->set_contributions(read.contributions);
-      scheme.mutable_random_allocation()->set_fixed_bins(fixed_bins);
+      scheme.kind = accountant::RandomAllocation{
+          read.rounds_per_epoch, read.epoch, std::max<uint64_t>(read.contributions, 1), fixed_bins};
       break;
     default:  // DPLEDGER_TRUNCATED_POISSON
-      scheme.mutable_truncated_poisson()->set_probability(read.probability);
-      scheme.mutable_truncated_poisson()->set_max_sample_size(read.sample_size);
+      scheme.kind = accountant::TruncatedPoisson{read.probability, read.sample_size};
       break;
   }
   return scheme;
 }
 
-absl::StatusOr<std::vector<v1::SumQuery>> ReadQueries(const dpledger_sum_query* given,
-                                                      size_t count) {
+absl::StatusOr<std::vector<accountant::SumQuery>> ReadQueries(const dpledger_sum_query* given,
+                                                              size_t count) {
   ASSIGN_OR_RETURN(const auto elements, ReadArray("queries", given, count, /*most=*/9999));
-  std::vector<v1::SumQuery> queries;
+  std::vector<accountant::SumQuery> queries;
   for (const auto& [field, element] : elements) {
     ASSIGN_OR_RETURN(queries.emplace_back(), ReadQuery(field, element));
   }
   return queries;
 }
 
-absl::Status WriteQuery(const v1::SumQuery& query, dpledger_sum_query* given) {
+absl::Status WriteQuery(const accountant::SumQuery& query, dpledger_sum_query* given) {
   ASSIGN_OR_RETURN(const auto read, ReadStruct<dpledger_sum_query>("query", given));
   dpledger_sum_query written = {};
   written.struct_size = read.struct_size;
-  written.group = query.group().c_str();
-  written.l2_norm_bound = query.l2_norm_bound();
-  written.noise_stddev = query.noise_stddev();
-  written.noise = query.noise();
-  written.grid = query.grid();
+  written.group = query.group.c_str();
+  written.l2_norm_bound = query.l2_norm_bound;
+  written.noise_stddev = query.noise_stddev;
+  written.noise = static_cast<int32_t>(query.noise);
+  written.grid = query.grid;
   std::memcpy(given, &written, std::min(sizeof(written), read.struct_size));
   return absl::OkStatus();
 }

@@ -13,10 +13,10 @@
 #include "base/json_text.h"
 #include "base/status.h"
 #include "client/c/error.h"
-#include "client/c/local.h"
 #include "client/c/read.h"
-#include "client/connection.h"
 #include "client/export.h"
+#include "client/internal/local.h"
+#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "dpledger/v1/statement_service.grpc.pb.h"
@@ -28,12 +28,14 @@
 
 struct dpledger_store {
   std::vector<std::string> paths;
-  std::optional<dpledger::client::c::AtRest> kept;  // bundles: they are read once
-  std::string answer;                               // the last result
+  std::optional<dpledger::client::internal::AtRest> kept;  // bundles: they are read once
+  std::string answer;                                      // the last result
 };
 
 namespace dpledger::client::c {
 namespace {
+
+using internal::AtRest;
 
 constexpr size_t kMostPaths = 1000;
 constexpr size_t kMostKeys = 256;
@@ -47,7 +49,7 @@ absl::StatusOr<Response> Call(Stub& stub,
   grpc::ClientContext context;
   Response response;
   const grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return FromGrpc(status);
+  if (!status.ok()) return connection::FromGrpc(status);
   return response;
 }
 
@@ -66,7 +68,7 @@ absl::StatusOr<std::vector<std::string>> ReadTexts(const char* field, const char
 
 absl::StatusOr<AtRest> Open(dpledger_store& store) {
   if (store.kept.has_value()) return *store.kept;
-  ASSIGN_OR_RETURN(AtRest opened, OpenAtRest(store.paths));
+  ASSIGN_OR_RETURN(AtRest opened, internal::OpenAtRest(store.paths));
   if (opened.in_bundles) store.kept = opened;
   return opened;
 }

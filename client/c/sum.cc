@@ -54,10 +54,8 @@ double dpledger_sum_clip_norm(const dpledger_sum* sum) {
 
 dpledger_status dpledger_sum_accumulate(dpledger_sum* sum, const dpledger_gradient_rows* rows,
                                         dpledger_error* error) {
-  return GuardAlone(sum, error, [&]() -> absl::Status {
-    sum->empty = false;
-    return dpledger::client::c::AddRows(sum->sum, rows);
-  });
+  return GuardAlone(sum, error,
+                    [&]() -> absl::Status { return dpledger::client::c::AddRows(sum->sum, rows); });
 }
 
 dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
@@ -65,7 +63,6 @@ dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
                                                    const double* norms, size_t norm_count,
                                                    dpledger_error* error) {
   return GuardAlone(sum, error, [&]() -> absl::Status {
-    sum->empty = false;
     return dpledger::client::c::AddRowsWithNorms(sum->sum, rows, norms, norm_count);
   });
 }
@@ -73,7 +70,6 @@ dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
 dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, size_t count,
                                       dpledger_error* error) {
   return GuardAlone(sum, error, [&]() -> absl::Status {
-    sum->empty = false;
     return dpledger::client::c::AddSums(sum->sum, sums, count);
   });
 }
@@ -92,19 +88,13 @@ dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** val
 dpledger_status dpledger_sum_clear(dpledger_sum* sum, dpledger_error* error) {
   return GuardAlone(sum, error, [&]() -> absl::Status {
     sum->sum.Clear();
-    sum->empty = true;
     return absl::OkStatus();
   });
 }
 
 dpledger_status dpledger_sum_set_clip_norm(dpledger_sum* sum, double clip_norm,
                                            dpledger_error* error) {
-  return GuardAlone(sum, error, [&]() -> absl::Status {
-    if (!sum->empty) {
-      return absl::FailedPreconditionError("sum: is of another clip norm: clear it first");
-    }
-    return sum->sum.SetClipNorm(clip_norm);
-  });
+  return GuardAlone(sum, error, [&]() -> absl::Status { return sum->sum.SetClipNorm(clip_norm); });
 }
 
 }  // extern "C"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
 
@@ -99,7 +99,7 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
 
   void OnDone(const grpc::Status& status) override {
     absl::MutexLock lock(&delivery_->mutex_);
-    status_ = FromGrpc(status);
+    status_ = connection::FromGrpc(status);
     delivery_->work_.Signal();
   }
 
@@ -335,7 +335,7 @@ absl::Status Delivery::SendNext(Stream& stream) {
   absl::StatusOr<v1::AppendBatchRequest> batch = spool_->Read(position);
   mutex_.Lock();
   RETURN_IF_ERROR(batch.status());
-  const LogKeys& keys = options_.log_keys;
+  const connection::LogKeys& keys = options_.log_keys;
   stream.in_flight.push_back(
       {batch->request_id(), keys.empty() ? merkle::Hash{} : keys.AskFor(*batch)});
   stream.next += 1;

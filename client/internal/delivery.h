@@ -24,8 +24,8 @@
 #include "absl/time/time.h"
 #include "client/internal/backoff.h"
 #include "client/internal/receipts.h"
-#include "client/log_keys.h"
 #include "client/spool.h"
+#include "connection/log_keys.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
 namespace dpledger::client::internal {
@@ -41,7 +41,7 @@ class Delivery {
     // A stream without an acknowledgement for so long, while something waits for one, is given up
     // for a new one.
     absl::Duration stall_timeout;
-    LogKeys log_keys;  // that acknowledgements must be signed by; none: any will do
+    connection::LogKeys log_keys;  // that acknowledgements must be signed by; none: any will do
   };
 
   struct Progress {

@@ -11,8 +11,8 @@
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "client/connection.h"
 #include "client/internal/delivery.h"
+#include "connection/connection.h"
 #include "google/protobuf/util/message_differencer.h"
 
 namespace dpledger::client::internal {
@@ -28,7 +28,7 @@ absl::StatusOr<v1::Ledger> Get(v1::LedgerService::StubInterface& stub, const std
   request.set_name(name);
   request.set_first_writer(writer);
   v1::Ledger ledger;
-  RETURN_IF_ERROR(FromGrpc(stub.GetLedger(&context, request, &ledger)));
+  RETURN_IF_ERROR(connection::FromGrpc(stub.GetLedger(&context, request, &ledger)));
   return ledger;
 }
 
@@ -37,7 +37,7 @@ absl::StatusOr<v1::Ledger> Create(v1::LedgerService::StubInterface& stub,
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(deadline));
   v1::Ledger ledger;
-  RETURN_IF_ERROR(FromGrpc(stub.CreateLedger(&context, request, &ledger)));
+  RETURN_IF_ERROR(connection::FromGrpc(stub.CreateLedger(&context, request, &ledger)));
   return ledger;
 }
 

@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "merkle/compact_tree.h"
 #include "merkle/proof.h"
 
@@ -67,7 +67,7 @@ absl::Status ReceiptCheck::Call(Stub& stub,
     if (cancelled_) return absl::CancelledError("the delivery ends");
     call_ = &context;
   }
-  const absl::Status status = FromGrpc((stub.*method)(&context, request, response));
+  const absl::Status status = connection::FromGrpc((stub.*method)(&context, request, response));
   absl::MutexLock lock(&mutex_);
   call_ = nullptr;
   return status;

@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/connection.h"
 #include "client/questions.h"
 #include "client/recorder.h"
+#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
@@ -110,10 +110,10 @@ absl::StatusOr<v1::AuditClaimResponse> Audit(const Flags& flags, const std::stri
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
   v1::AuditClaimResponse response;
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, client::Connect(flags.server));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, connection::Connect(flags.server));
   const auto service = v1::AccountingService::NewStub(channel);
   const grpc::Status status = service->AuditClaim(&context, request, &response);
-  if (!status.ok()) return client::FromGrpc(status);
+  if (!status.ok()) return connection::FromGrpc(status);
   return response;
 }
 

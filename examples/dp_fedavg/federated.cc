@@ -32,10 +32,9 @@ absl::Status Train(const FederatedPlan& plan, const examples::Dataset& data,
   options.groups = {{"difference", network.parameter_count(), plan.clip_norm}};
   options.noise_multiplier = plan.noise_multiplier;
   options.adaptive = plan.adaptive;
-  ASSIGN_OR_RETURN(const auto privatizer, Privatizer::Create(options, recorder));
-  ASSIGN_OR_RETURN(const auto sampler, Sampler::Create({.kind = SamplingKind::kPoisson,
-                                                        .population_size = plan.users.size(),
-                                                        .probability = plan.probability()}));
+  ASSIGN_OR_RETURN(const auto privatizer, Privatizer::Create(options, recorder.events()));
+  ASSIGN_OR_RETURN(const auto sampler,
+                   Sampler::Create({plan.users.size(), PoissonSampling{plan.probability()}}));
   std::vector<float> noised_sum(privatizer->dimension());
   state.clip_norm = privatizer->clip_norm();
   const auto rate = static_cast<float>(plan.server_learning_rate / plan.expected_users);
@@ -45,7 +44,7 @@ absl::Status Train(const FederatedPlan& plan, const examples::Dataset& data,
     for (const uint64_t user : sample) {
       const std::vector<float> difference =
           Difference(plan, data, plan.users[user], network, state.parameters);
-      RETURN_IF_ERROR(privatizer->Accumulate({difference.data(), 1}));
+      RETURN_IF_ERROR(privatizer->Accumulate(difference));
     }
     RETURN_IF_ERROR(privatizer->Finish(absl::MakeSpan(noised_sum)));
     for (size_t i = 0; i < noised_sum.size(); ++i) state.parameters[i] += rate * noised_sum[i];

@@ -18,11 +18,8 @@ constexpr size_t kRows = 4;
 
 // The records of the step that comes next.
 absl::StatusOr<std::vector<uint64_t>> NextBatch(const TrainingPlan& plan, uint64_t step,
-                                                CorrelatedRun& run) {
-  if (!std::holds_alternative<std::monostate>(plan.sampling)) {
-    ASSIGN_OR_RETURN(const absl::Span<const uint64_t> drawn, run.Draw());
-    return std::vector<uint64_t>(drawn.begin(), drawn.end());
-  }
+                                                CorrelatedPrivatizer& run) {
+  if (!std::holds_alternative<std::monostate>(plan.sampling)) return run.DrawStep();
   ASSIGN_OR_RETURN(const RecordRange batch,
                    CyclicBatch(plan.population.size(), plan.batches_per_epoch, step));
   std::vector<uint64_t> records(batch.end - batch.begin);
@@ -34,7 +31,7 @@ absl::StatusOr<std::vector<uint64_t>> NextBatch(const TrainingPlan& plan, uint64
 absl::Status Accumulate(const TrainingPlan& plan, const examples::Dataset& data,
                         const std::vector<uint64_t>& records, const std::vector<float>& parameters,
                         examples::Network& network, std::vector<float>& gradients,
-                        CorrelatedRun& run) {
+                        CorrelatedPrivatizer& run) {
   size_t rows = 0;
   for (const uint64_t& record : records) {
     const size_t row = plan.population[record];
@@ -45,7 +42,7 @@ absl::Status Accumulate(const TrainingPlan& plan, const examples::Dataset& data,
       ++rows;
     }
     if (rows == kRows || &record == &records.back()) {
-      RETURN_IF_ERROR(run.Accumulate({gradients.data(), rows}));
+      RETURN_IF_ERROR(run.Accumulate(GradientRows{gradients.data(), rows}));
       rows = 0;
     }
   }
@@ -70,8 +67,8 @@ absl::Status LoadModel(const Checkpoints& checkpoints, uint64_t steps, TrainingS
 }
 
 // The model comes first: wherever this is cut off, there is the model of the run's last save.
-absl::Status Keep(const Checkpoints& checkpoints, const TrainingState& state, CorrelatedRun& run,
-                  uint64_t& kept) {
+absl::Status Keep(const Checkpoints& checkpoints, const TrainingState& state,
+                  CorrelatedPrivatizer& run, uint64_t& kept) {
   RETURN_IF_ERROR(
       WriteFileDurably(ModelPath(checkpoints, state.steps_done),
                        std::string_view(reinterpret_cast<const char*>(state.parameters.data()),
@@ -112,15 +109,16 @@ absl::Status Train(const TrainingPlan& plan, const examples::Dataset& data,
                    const std::optional<Checkpoints>& checkpoints, const std::atomic<bool>& stop,
                    TrainingState& state) {
   const size_t parameters = network.parameter_count();
-  ASSIGN_OR_RETURN(const auto run, CorrelatedRun::Begin(plan.Options(parameters), recorder));
+  ASSIGN_OR_RETURN(const auto run,
+                   CorrelatedPrivatizer::BeginRun(plan.Options(parameters), recorder.events()));
   uint64_t kept = run->steps_done();
   if (kept > 0 && checkpoints) RETURN_IF_ERROR(LoadModel(*checkpoints, kept, state));
-  std::vector<float> gradients(kRows * parameters), sum(parameters);
+  std::vector<float> gradients(kRows * parameters);
   const auto rate = static_cast<float>(plan.learning_rate / plan.batch_size());
   while (state.steps_done < plan.steps() && !stop) {
     ASSIGN_OR_RETURN(const std::vector<uint64_t> batch, NextBatch(plan, state.steps_done, *run));
     RETURN_IF_ERROR(Accumulate(plan, data, batch, state.parameters, network, gradients, *run));
-    RETURN_IF_ERROR(run->FinishStep(absl::MakeSpan(sum)));
+    ASSIGN_OR_RETURN(const std::vector<float> sum, run->FinishStep());
     for (size_t i = 0; i < parameters; ++i) state.parameters[i] -= rate * sum[i];
     ++state.steps_done;
     if (checkpoints && state.steps_done - kept == checkpoints->every) {

@@ -17,7 +17,7 @@
 #include "examples/common/program.h"
 #include "examples/common/run_recorder.h"
 #include "examples/dp_sgd/flags.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/on_events.h"
 
 namespace dpledger::dp_sgd {
 namespace {
@@ -98,8 +98,8 @@ absl::StatusOr<int> Run(const Flags& flags) {
   std::fflush(stdout);
   const bool show_progress = isatty(STDERR_FILENO) != 0;
   TrainingState state{network.InitialParameters(flags.seed)};
-  const absl::Status trained = Train(
-      plan, input.data, network, *recorder, stop,
+  const absl::Status trained = TrainOnEvents(
+      plan, input.data, network, *recorder->events(), stop,
       [&](uint64_t done) {
         if (show_progress) {
           std::fprintf(stderr, "\rstep %llu of %llu ", static_cast<unsigned long long>(done),

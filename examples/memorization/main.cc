@@ -14,7 +14,7 @@
 #include "examples/common/program.h"
 #include "examples/common/run_flags.h"
 #include "examples/common/run_recorder.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/on_events.h"
 #include "examples/memorization/plain_training.h"
 #include "examples/memorization/random_labels.h"
 #include "flags/app.h"
@@ -99,8 +99,8 @@ class Trial {
                      examples::OpenRecorder(flags, Declare(flags, input_.name)));
     dp_sgd::TrainingState state{initial_};
     const std::atomic<bool> stop = false;
-    RETURN_IF_ERROR(dp_sgd::Train(
-        plan_, input_.data, network_, *recorder, stop, [](uint64_t) {}, state));
+    RETURN_IF_ERROR(dp_sgd::TrainOnEvents(
+        plan_, input_.data, network_, *recorder->events(), stop, [](uint64_t) {}, state));
     RETURN_IF_ERROR(recorder->Close());
     PrintAccuracy("with privacy", state);
     ASSIGN_OR_RETURN(const Cost cost, recorder->ComputeCost(flags.delta));

@@ -22,50 +22,48 @@ using ::testing::Not;
 constexpr float kRow[] = {3, 4};
 constexpr GradientRows kRows = {kRow, 1};
 
-std::unique_ptr<RankSum> NewSum() {
+ClippedSum NewSum() {
   PrivatizerOptions options;
   options.groups = {{"weights", 2, 1.0}};
   options.noise_multiplier = 1;
-  auto sum = RankSum::Create(options);
+  auto sum = ClippedSum::Create(options);
   EXPECT_TRUE(sum.ok()) << sum.status();
   return *std::move(sum);
 }
 
-std::vector<int64_t> ValuesOf(const RankSum& sum) {
-  const auto values = sum.Values();
-  EXPECT_TRUE(values.ok()) << values.status();
-  return {values->begin(), values->end()};
+std::vector<int64_t> ValuesOf(const ClippedSum& sum) {
+  return {sum.sums().begin(), sum.sums().end()};
 }
 
-TEST(RankSum, AddsRowsAndOtherRanks) {
-  const auto first = NewSum(), second = NewSum();
-  EXPECT_EQ(first->dimension(), 2u);
-  ASSERT_EQ(first->Accumulate(kRows), absl::OkStatus());
-  const std::vector<int64_t> once = ValuesOf(*first);
+TEST(ClippedSum, AddsRowsAndOtherRanks) {
+  ClippedSum first = NewSum(), second = NewSum();
+  EXPECT_EQ(first.dimension(), 2u);
+  ASSERT_EQ(first.Accumulate(kRows), absl::OkStatus());
+  const std::vector<int64_t> once = ValuesOf(first);
   EXPECT_NEAR(static_cast<double>(once[0]) / static_cast<double>(once[1]), 0.75, 1e-5);
-  ASSERT_EQ(second->Accumulate(kRows, {5.0}), absl::OkStatus());
-  ASSERT_EQ(second->AddSums(once), absl::OkStatus());
-  const std::vector<int64_t> twice = ValuesOf(*second);
+  ASSERT_EQ(second.Accumulate(kRows, {5.0}), absl::OkStatus());
+  ASSERT_EQ(second.AddSums(once), absl::OkStatus());
+  const std::vector<int64_t> twice = ValuesOf(second);
   for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(twice[i], 2 * once[i], 2) << "a norm of one's own";
-  EXPECT_EQ(second->AddSums({1}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(second->Accumulate(kRows, {5.0, 5.0}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(second.AddSums({1}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(second.Accumulate(kRows, {5.0, 5.0}).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(RankSum, TakesAnotherClipNormOnceItIsClear) {
-  const auto sum = NewSum();
-  ASSERT_EQ(sum->Accumulate(kRows), absl::OkStatus());
-  EXPECT_EQ(sum->SetClipNorm(2).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(ValuesOf(*sum), Not(ElementsAreArray({0, 0})));
-  ASSERT_EQ(sum->Clear(), absl::OkStatus());
-  EXPECT_THAT(ValuesOf(*sum), ElementsAreArray({0, 0}));
-  EXPECT_EQ(sum->SetClipNorm(2), absl::OkStatus());
-  EXPECT_EQ(sum->clip_norm(), 2);
+TEST(ClippedSum, TakesAnotherClipNormOnceItIsClear) {
+  ClippedSum sum = NewSum();
+  ASSERT_EQ(sum.Accumulate(kRows), absl::OkStatus());
+  EXPECT_EQ(sum.SetClipNorm(2).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(ValuesOf(sum), Not(ElementsAreArray({0, 0})));
+  sum.Clear();
+  EXPECT_THAT(ValuesOf(sum), ElementsAreArray({0, 0}));
+  EXPECT_EQ(sum.SetClipNorm(2), absl::OkStatus());
+  EXPECT_EQ(sum.clip_norm(), 2);
 }
 
-// Highway's state is one for the process: libdpledger dispatches by it, too. HWY_STATIC_TARGET is
+// HWY_STATIC_TARGET is
 // what every processor of this architecture has (on x86-64 SSE2): there it stands for a machine
 // with nothing newer.
-TEST(RankSum, SumsTheSameIntegersOnEveryInstructionSet) {
+TEST(ClippedSum, SumsTheSameIntegersOnEveryInstructionSet) {
   constexpr size_t kRowCount = 37, kDimension = 1003;
   std::vector<float> rows(kRowCount * kDimension);
   uint32_t word = 1;
@@ -77,10 +75,10 @@ TEST(RankSum, SumsTheSameIntegersOnEveryInstructionSet) {
   options.groups = {{"weights", kDimension, 1.0}};
   options.noise_multiplier = 1;
   const auto sums = [&] {
-    const auto sum = RankSum::Create(options);
+    auto sum = ClippedSum::Create(options);
     EXPECT_TRUE(sum.ok()) << sum.status();
-    EXPECT_EQ((*sum)->Accumulate({rows.data(), kRowCount}), absl::OkStatus());
-    return ValuesOf(**sum);
+    EXPECT_EQ(sum->Accumulate(rows), absl::OkStatus());
+    return ValuesOf(*sum);
   };
   const std::vector<int64_t> expected = sums();
   EXPECT_THAT(expected, Contains(Gt(1 << 20)));

@@ -20,6 +20,9 @@ using ::testing::HasSubstr;
 double MultiplierOf(const v1::SumQuery& query) {
   return query.noise_stddev() / query.l2_norm_bound();
 }
+double MultiplierOf(const accountant::SumQuery& query) {
+  return query.noise_stddev / query.l2_norm_bound;
+}
 
 // Of the whole round: McMahan et al. 2018, eq. 1.
 double MultiplierOf(const std::vector<v1::SumQuery>& queries) {
@@ -36,9 +39,7 @@ class Strategy : public ::testing::Test {
     return *std::move(privatizer);
   }
   std::vector<float> Step(Privatizer& privatizer, const std::vector<float>& rows) {
-    v1::SamplingScheme scheme;
-    scheme.mutable_poisson()->set_probability(0.01);
-    EXPECT_EQ(privatizer.BeginStep(scheme), absl::OkStatus());
+    EXPECT_EQ(privatizer.BeginStep({0, accountant::PoissonSampling{0.01}}), absl::OkStatus());
     EXPECT_EQ(privatizer.Accumulate(rows), absl::OkStatus());
     auto released = privatizer.Finish();
     EXPECT_TRUE(released.ok()) << released.status();
@@ -109,7 +110,7 @@ TEST_F(Strategy, MicrobatchesAreChargedTwiceTheBound) {
   const auto flat = Make(options);
   options.microbatches = true;
   const auto privatizer = Make(options);
-  const v1::SumQuery &query = privatizer->queries()[0], &flat_query = flat->queries()[0];
+  const accountant::SumQuery &query = privatizer->queries()[0], &flat_query = flat->queries()[0];
   EXPECT_NEAR(MultiplierOf(query), 1, 1e-6);
   auto sum = ClippedSum::Create(options);
   ASSERT_TRUE(sum.ok());
@@ -118,10 +119,10 @@ TEST_F(Strategy, MicrobatchesAreChargedTwiceTheBound) {
   sum->Clear();
   ASSERT_EQ(sum->Accumulate({-1e6f}), absl::OkStatus());
   const auto distance = static_cast<double>(with - sum->sums()[0]);
-  EXPECT_LE(distance, query.l2_norm_bound());
-  EXPECT_GT(distance, query.l2_norm_bound() * (1 - 1e-5));
+  EXPECT_LE(distance, query.l2_norm_bound);
+  EXPECT_GT(distance, query.l2_norm_bound * (1 - 1e-5));
   // Twice the noise for the same clip norm.
-  EXPECT_NEAR(query.grid() / flat_query.grid(), 2, 1e-5);
+  EXPECT_NEAR(query.grid / flat_query.grid, 2, 1e-5);
   ExpectNear(Sum(options, {0.25f, 3}), {1.25});
 }
 
@@ -233,9 +234,7 @@ TEST_F(Strategy, RanksTogetherReleaseWhatOneProcessDoes) {
   std::vector<ClippedSum> ranks;
   for (size_t i = 0; i < shares.size(); ++i) ranks.push_back(*ClippedSum::Create(options));
   for (int step = 0; step < 3; ++step) {
-    v1::SamplingScheme scheme;
-    scheme.mutable_full_batch();
-    ASSERT_EQ(leader->BeginStep(scheme), absl::OkStatus());
+    ASSERT_EQ(leader->BeginStep(accountant::SamplingScheme()), absl::OkStatus());
     for (size_t i = 0; i < ranks.size(); ++i) {
       ASSERT_EQ(ranks[i].SetClipNorm(leader->clip_norm()), absl::OkStatus());
       ASSERT_EQ(ranks[i].Accumulate(shares[i]), absl::OkStatus());
@@ -245,7 +244,7 @@ TEST_F(Strategy, RanksTogetherReleaseWhatOneProcessDoes) {
     EXPECT_EQ(*leader->Finish(), Step(*alone, all));
     EXPECT_EQ(leader->clip_norm(), alone->clip_norm());
   }
-  ASSERT_EQ(leader->BeginStep(recorder_.schemes[0]), absl::OkStatus());
+  ASSERT_EQ(leader->BeginStep(accountant::SamplingScheme()), absl::OkStatus());
   EXPECT_EQ(leader->AddSums({1, 2, 3}).message(), "sums: must be 4, got 3");
 }
 

@@ -18,6 +18,7 @@
 #include "client/internal/banded_encoder.h"
 #include "client/internal/buffered_encoder.h"
 #include "client/internal/tree_encoder.h"
+#include "client/run_event.h"
 #include "events/event_values.h"
 
 namespace dpledger::client {

@@ -12,13 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/connection.h"
 #include "client/epoch_sampler.h"
 #include "client/recorder.h"
 #include "client/run_state.h"
 #include "client/spool_import.h"
+#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "events/event_values.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
@@ -40,7 +41,7 @@ constexpr int kRoundsPerEpoch = 10;
 
 class Incarnations : public ::testing::Test {
  protected:
-  Incarnations() : channel_(Connect(server_.address()).value()) {}
+  Incarnations() : channel_(connection::Connect(server_.address()).value()) {}
 
   RecorderOptions Options(v1::SpoolPolicy policy = v1::FAIL_CLOSED) {
     RecorderOptions options = OptionsFor(server_.address(), folder_.File("spool"));
@@ -59,6 +60,12 @@ class Incarnations : public ::testing::Test {
     v1::SamplingScheme scheme;
     scheme.mutable_full_batch();
     return scheme;
+  }
+
+  static v1::SamplingScheme MessageOf(const accountant::SamplingScheme& scheme) {
+    v1::SamplingScheme message;
+    events::ToMessage(scheme, message);
+    return message;
   }
 
   static absl::Status Release(PrivacyRecorder& recorder, const v1::SamplingScheme& scheme) {
@@ -90,7 +97,7 @@ class Incarnations : public ::testing::Test {
     request.set_delta(kDelta);
     grpc::ClientContext context;
     v1::ComputeEpsilonResponse response;
-    const auto status = FromGrpc(
+    const auto status = connection::FromGrpc(
         v1::AccountingService::NewStub(channel_)->ComputeEpsilon(&context, request, &response));
     EXPECT_TRUE(status.ok()) << status;
     return response;
@@ -98,7 +105,7 @@ class Incarnations : public ::testing::Test {
   absl::Status Append(const v1::AppendBatchRequest& batch) {
     grpc::ClientContext context;
     v1::AppendBatchResponse response;
-    return FromGrpc(ledgers().AppendBatch(&context, batch, &response));
+    return connection::FromGrpc(ledgers().AppendBatch(&context, batch, &response));
   }
   v1::LedgerService::Stub& ledgers() {
     if (stub_ == nullptr) stub_ = v1::LedgerService::NewStub(channel_);
@@ -111,7 +118,7 @@ class Incarnations : public ::testing::Test {
     request.set_request_id("seal");
     request.add_missing_writers("trainer");
     v1::Ledger ledger;
-    return FromGrpc(ledgers().SealLedger(&context, request, &ledger));
+    return connection::FromGrpc(ledgers().SealLedger(&context, request, &ledger));
   }
   std::vector<v1::LedgerEntry> Entries() { return ReadLedger(server_.address(), kLedger); }
   static bool MayBeShort(const v1::ComputeEpsilonResponse& answer) {
@@ -187,7 +194,7 @@ TEST_F(Incarnations, AKeptPartitionIsCarriedOnExactly) {
     const auto sampler = EpochSampler::Create(sampling);
     ASSERT_TRUE(sampler.ok()) << sampler.status();
     for (int round = 0; round < (process == 1 ? 4 : 3); ++round) {
-      const v1::SamplingScheme scheme = (*sampler)->scheme();
+      const v1::SamplingScheme scheme = MessageOf((*sampler)->scheme());
       const auto sample = (*sampler)->Draw();
       ASSERT_TRUE(sample.ok()) << sample.status();
       seen.insert(sample->begin(), sample->end());
@@ -209,7 +216,7 @@ TEST_F(Incarnations, TwoSamplersOfOneProcessNeverShareAnEpoch) {
     const auto sampler = EpochSampler::Create(sampling);
     ASSERT_TRUE(sampler.ok()) << sampler.status();
     for (int round = 0; round < kRoundsPerEpoch / 2; ++round) {
-      ASSERT_EQ(Release(*recorder, (*sampler)->scheme()), absl::OkStatus());
+      ASSERT_EQ(Release(*recorder, MessageOf((*sampler)->scheme())), absl::OkStatus());
       ASSERT_TRUE((*sampler)->Draw().ok());
     }
   }

@@ -53,11 +53,7 @@ PrivatizerOptions Adaptive(size_t size) {
   return options;
 }
 
-v1::SamplingScheme FullBatch() {
-  v1::SamplingScheme scheme;
-  scheme.mutable_full_batch();
-  return scheme;
-}
+accountant::SamplingScheme FullBatch() { return {}; }
 
 TEST(OutOfMemory, AddsAllOrNothing) {
   const std::vector<float> gradients(100 * 6, 0.25f);

@@ -129,9 +129,9 @@ TEST(GeometricSkip, TakesAllZeroAndAllOneWords) {
 
 TEST(PoissonSampler, SchemeNamesTheVeryProbability) {
   const double probability = std::nextafter(0.01, 1);
-  const v1::SamplingScheme scheme = TestSampler(1000, probability)->scheme();
-  EXPECT_EQ(scheme.population_size(), 1000u);
-  EXPECT_EQ(scheme.poisson().probability(), probability);
+  const accountant::SamplingScheme scheme = TestSampler(1000, probability)->scheme();
+  EXPECT_EQ(scheme.population_size, 1000u);
+  EXPECT_EQ(std::get<accountant::PoissonSampling>(scheme.kind).probability, probability);
 }
 
 TEST(PoissonSampler, WithKernelKeysDrawsDifferentSamples) {

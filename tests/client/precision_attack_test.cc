@@ -135,7 +135,8 @@ TEST(PrecisionAttack, NeverNamesTheWrongInput) {
 class GridAttack {
  public:
   GridAttack(double grid, double noise_stddev) : grid_(grid), stddev_(noise_stddev) {}
-  explicit GridAttack(const v1::SumQuery& query) : GridAttack(query.grid(), query.noise_stddev()) {}
+  explicit GridAttack(const accountant::SumQuery& query)
+      : GridAttack(query.grid, query.noise_stddev) {}
 
   // An integer whose release is y, if there is one.
   std::optional<int64_t> IntegerOf(float y) const {
@@ -165,8 +166,7 @@ class PrivatizerAttack : public ::testing::Test {
     auto privatizer = Privatizer::CreateNonPrivateForTesting(options, &recorder_, 5);
     EXPECT_TRUE(privatizer.ok()) << privatizer.status();
     queries_ = (*privatizer)->queries();
-    v1::SamplingScheme scheme;
-    scheme.mutable_full_batch();
+    const accountant::SamplingScheme scheme;  // a full batch
     std::vector<float> releases;
     for (int i = 0; i < steps; ++i) {
       EXPECT_TRUE((*privatizer)->BeginStep(scheme).ok());
@@ -218,7 +218,7 @@ class PrivatizerAttack : public ::testing::Test {
   }
 
   testing::ListRecorder recorder_;
-  std::vector<v1::SumQuery> queries_;
+  std::vector<accountant::SumQuery> queries_;
 };
 
 TEST_F(PrivatizerAttack, FindsNothingWhereOneGradientIsPresentOrAbsent) {
@@ -308,7 +308,7 @@ TEST_F(PrivatizerAttack, CertifiesAnInputThatIsNotOnTheGrid) {
   const PrivatizerOptions options{{{"w", 1, 1.0}}, 1.0};
   const std::vector<float> noise = Release(options, {}, kReleases / 10);
   const GridAttack attack(queries_[0]);
-  const auto input = static_cast<float>(queries_[0].grid() / 4);
+  const auto input = static_cast<float>(queries_[0].grid / 4);
   int certified = 0;
   for (const float value : noise) certified += !attack.Reachable(0, value + input);
   EXPECT_GT(certified, 0.15 * kReleases / 10);

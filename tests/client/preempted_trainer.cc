@@ -59,17 +59,17 @@ class Trainer {
     options.max_participations = 2;
     options.min_separation = 3;
     options.encoder = BandedToeplitz{{1, 0.5}};
-    ASSIGN_OR_RETURN(const auto run, CorrelatedRun::Begin(options, *recorder));
+    ASSIGN_OR_RETURN(const auto run, CorrelatedPrivatizer::BeginRun(options, recorder->events()));
     if (Ends()) return run->Save();
-    std::vector<float> model(kDimension), estimate(kDimension), gradient(kDimension);
+    std::vector<float> model(kDimension), gradient(kDimension);
     if (run->steps_done() > 0) model = LoadModel(run->steps_done());
     for (uint64_t step = run->steps_done(); step < kSteps; ++step) {
       for (size_t i = 0; i < kDimension; ++i) {
         gradient[i] = 0.1f * static_cast<float>(step + i) - 0.01f * model[i];
       }
-      RETURN_IF_ERROR(run->Accumulate({gradient.data(), 1}));
+      RETURN_IF_ERROR(run->Accumulate(gradient));
       Point("summed", step);
-      RETURN_IF_ERROR(run->FinishStep(absl::MakeSpan(estimate)));
+      ASSIGN_OR_RETURN(const std::vector<float> estimate, run->FinishStep());
       released_.Append(absl::StrCat(step, Bits(estimate)));
       Point("released", step);
       for (size_t i = 0; i < kDimension; ++i) model[i] -= estimate[i];
@@ -85,15 +85,14 @@ class Trainer {
   absl::Status RunEpochs() {
     constexpr size_t kRounds = 8;
     ASSIGN_OR_RETURN(const auto recorder, Open());
-    const SamplingScheme scheme{.kind = SamplingKind::kDisjointBatches,
-                                .population_size = 100,
-                                .rounds_per_epoch = kRounds / 2};
-    ASSIGN_OR_RETURN(const auto sampler, keeps_ ? Sampler::CreateResumable(scheme, *recorder)
-                                                : Sampler::Create(scheme));
+    const SamplingScheme scheme{100, DisjointBatches{kRounds / 2, 0}};
+    ASSIGN_OR_RETURN(const auto sampler, keeps_
+                                             ? Sampler::CreateResumable(scheme, recorder->events())
+                                             : Sampler::Create(scheme));
     PrivatizerOptions options;
     options.groups = {{"weights", kDimension, 1.0}};
     options.noise_multiplier = 4;
-    ASSIGN_OR_RETURN(const auto privatizer, Privatizer::Create(options, *recorder));
+    ASSIGN_OR_RETURN(const auto privatizer, Privatizer::Create(options, recorder->events()));
     std::vector<float> sum(kDimension);
     for (size_t round = recorded_.Read().size(); round < kRounds; ++round) {
       ASSIGN_OR_RETURN(const auto sample, sampler->Draw());

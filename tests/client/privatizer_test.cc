@@ -20,11 +20,7 @@ using ::dpledger::testing::ListRecorder;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 
-v1::SamplingScheme PoissonScheme() {
-  v1::SamplingScheme scheme;
-  scheme.mutable_poisson()->set_probability(0.01);
-  return scheme;
-}
+accountant::SamplingScheme PoissonScheme() { return {0, accountant::PoissonSampling{0.01}}; }
 
 class PrivatizerTest : public ::testing::Test {
  protected:
@@ -72,8 +68,8 @@ TEST_F(PrivatizerTest, GroupsTogetherCostTheOneMultiplier) {
       {{{"conv", 30, 0.5}, {"bias", 2, 0.1}, {"dense", 500, 3}}, 1.3}, &recorder_);
   ASSERT_TRUE(privatizer.ok());
   double inverse_square = 0;
-  for (const v1::SumQuery& query : (*privatizer)->queries()) {
-    inverse_square += std::pow(query.l2_norm_bound() / query.noise_stddev(), 2);
+  for (const accountant::SumQuery& query : (*privatizer)->queries()) {
+    inverse_square += std::pow(query.l2_norm_bound / query.noise_stddev, 2);
   }
   EXPECT_GE(1 / std::sqrt(inverse_square), 1.3 * (1 - 1e-15));
   EXPECT_LE(1 / std::sqrt(inverse_square), 1.3 * (1 + 1e-6));
@@ -81,7 +77,7 @@ TEST_F(PrivatizerTest, GroupsTogetherCostTheOneMultiplier) {
 
 TEST_F(PrivatizerTest, TestModeIsWrittenIntoTheLedger) {
   const auto privatizer = Make({{{"w", 3, 1.0}}, 1});
-  EXPECT_EQ(privatizer->queries()[0].group(), "w [NON-PRIVATE TEST MODE]");
+  EXPECT_EQ(privatizer->queries()[0].group, "w [NON-PRIVATE TEST MODE]");
   Step(*privatizer, {});
   Step(*privatizer, {});
   ASSERT_EQ(recorder_.mechanisms.size(), 1u);
@@ -148,10 +144,10 @@ TEST_F(PrivatizerTest, EveryStepAndEveryPrivatizerHasItsOwnNoise) {
 
 // The noise of the test key by docs/formats.md, section 3.4: `group` counts the statistic, too.
 std::vector<int64_t> NoiseOf(uint64_t seed, uint64_t step, uint64_t group, size_t size,
-                             const v1::SumQuery& query) {
+                             const accountant::SumQuery& query) {
   KeyStream key = RootKey::NonPrivateForTesting(seed).Derive(KeyPurpose::kNoise, step);
   std::vector<int64_t> noise(size);
-  RoundedGaussian(static_cast<int64_t>(query.noise_stddev()))
+  RoundedGaussian(static_cast<int64_t>(query.noise_stddev))
       .AddTo(key, group, absl::MakeSpan(noise));
   return noise;
 }
@@ -171,10 +167,10 @@ TEST_F(PrivatizerTest, ReleasesTheNoiseOfTheFormat) {
       const std::vector<float> released = Step(*privatizer, {});
       size_t i = 0;
       for (uint64_t g = 0; g < options.groups.size(); ++g) {
-        const v1::SumQuery& query = privatizer->queries()[g];
+        const accountant::SumQuery& query = privatizer->queries()[g];
         for (const int64_t noise : NoiseOf(8, step, g, options.groups[g].size, query)) {
           const double scale = i < 5 || i >= 140'013 ? 1 : i < 8 ? 2 : 0.5;
-          const double grid = query.grid() / scale;
+          const double grid = query.grid / scale;
           ASSERT_EQ(released[i], static_cast<float>(grid * static_cast<double>(noise))) << i;
           ++i;
         }
@@ -192,10 +188,10 @@ TEST_F(PrivatizerTest, TheStatisticHasTheNoiseOfTheFormat) {
     const auto privatizer = Make(options, /*seed=*/8);
     double clip_norm = 1;
     for (uint64_t step = 0; step < 3; ++step) {
-      const v1::SumQuery query = privatizer->queries()[1];
+      const accountant::SumQuery query = privatizer->queries()[1];
       const auto noise = static_cast<double>(NoiseOf(8, step, 1, 1, query)[0]);
       Step(*privatizer, {});
-      clip_norm = NextClipNorm(*options.adaptive, clip_norm, query.grid() * noise);
+      clip_norm = NextClipNorm(*options.adaptive, clip_norm, query.grid * noise);
       EXPECT_EQ(privatizer->clip_norm(), clip_norm) << threads;
       EXPECT_NE(clip_norm, 1);
     }
@@ -206,9 +202,9 @@ TEST_F(PrivatizerTest, TheStatisticHasTheNoiseOfTheFormat) {
 TEST_F(PrivatizerTest, LongRunsDoNotRepeatTheirNoise) {
   const auto privatizer = Make({{{"w", 1, 1.0}}, 1.0}, /*seed=*/8);
   for (uint64_t step = 0; step < uint64_t{1} << 16; ++step) Step(*privatizer, {});
-  const v1::SumQuery& query = privatizer->queries()[0];
+  const accountant::SumQuery& query = privatizer->queries()[0];
   const auto noise = static_cast<double>(NoiseOf(8, uint64_t{1} << 16, 0, 1, query)[0]);
-  EXPECT_EQ(Step(*privatizer, {})[0], static_cast<float>(query.grid() * noise));
+  EXPECT_EQ(Step(*privatizer, {})[0], static_cast<float>(query.grid * noise));
 }
 
 TEST_F(PrivatizerTest, GroupsOfEqualSizeHaveDifferentNoise) {

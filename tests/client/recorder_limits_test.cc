@@ -16,7 +16,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "client/recorder.h"
-#include "client/shared_connections.h"
+#include "connection/shared_connections.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
@@ -283,7 +283,7 @@ TEST(ManyRecorders, ShareConnections) {
     options.writer = absl::StrCat("trainer-", i);
     recorders.push_back(OpenRecorder(options));
   }
-  EXPECT_EQ(SharedConnections::OfProcess().channels(), 5) << "64 users of each";
+  EXPECT_EQ(connection::SharedConnections::OfProcess().channels(), 5) << "64 users of each";
   v1::MechanismEvent mechanism;
   mechanism.mutable_gaussian()->set_noise_multiplier(2);
   for (const auto& recorder : recorders) {
@@ -293,7 +293,7 @@ TEST(ManyRecorders, ShareConnections) {
   }
   for (const auto& recorder : recorders) EXPECT_EQ(recorder->Close(), absl::OkStatus());
   recorders.clear();
-  EXPECT_EQ(SharedConnections::OfProcess().channels(), 0);
+  EXPECT_EQ(connection::SharedConnections::OfProcess().channels(), 0);
 }
 
 }  // namespace

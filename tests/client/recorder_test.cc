@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/connection.h"
+#include "connection/connection.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
 #include "tests/fault/crashing_server.h"
@@ -532,7 +532,7 @@ TEST_F(Recorder, SendsTheSameRequestsAfterARestart) {
 
 TEST_F(Recorder, RemembersARefusal) {
   const auto recorder = Open(Options());
-  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()).value());
+  const auto stub = v1::LedgerService::NewStub(connection::Connect(server_.address()).value());
   v1::SealLedgerRequest seal;
   seal.set_name(kLedger);
   seal.set_request_id("seal");
@@ -569,7 +569,7 @@ TEST_F(Recorder, NoticesAServerThatLostItsEntries) {
   v1::GetLedgerRequest request;
   request.set_name("projects/default/ledgers/adult");
   v1::Ledger ledger;
-  EXPECT_EQ(v1::LedgerService::NewStub(Connect(forgetful.address()).value())
+  EXPECT_EQ(v1::LedgerService::NewStub(connection::Connect(forgetful.address()).value())
                 ->GetLedger(&context, request, &ledger)
                 .error_code(),
             grpc::StatusCode::NOT_FOUND);
@@ -581,7 +581,7 @@ TEST_F(Recorder, FindsItsWriterAmongMoreThanAnAnswerHolds) {
     const auto recorder = Open(Options());
     ASSERT_EQ(recorder->AwaitReleasable(RecordRound(*recorder)), absl::OkStatus());
   }
-  const auto stub = v1::LedgerService::NewStub(Connect(server_.address()).value());
+  const auto stub = v1::LedgerService::NewStub(connection::Connect(server_.address()).value());
   for (int i = 0; i < 1001; ++i) {
     v1::AppendBatchRequest batch;
     batch.set_ledger(kLedger);

@@ -224,16 +224,19 @@ TEST(EpochSampler, EachEpochHasEveryRecordOnceAndANewPartition) {
 TEST(EpochSampler, SchemeIsThatOfTheNextSample) {
   const auto shuffled = Epochs(EpochPartition::kShuffledBatches, 10, 3);
   const auto allocated = Epochs(EpochPartition::kRandomAllocation, 10, 3);
-  const uint64_t first = shuffled->scheme().disjoint_batches().epoch();
-  const uint64_t other = allocated->scheme().random_allocation().epoch();
+  const uint64_t first = std::get<accountant::DisjointBatches>(shuffled->scheme().kind).epoch;
+  const uint64_t other = std::get<accountant::RandomAllocation>(allocated->scheme().kind).epoch;
   EXPECT_GT(other, first + (uint64_t{1} << 31)) << "no epoch of both";
   for (uint64_t round = 0; round < 10; ++round) {
-    EXPECT_EQ(shuffled->scheme().population_size(), 10u);
-    EXPECT_EQ(shuffled->scheme().disjoint_batches().batches_per_epoch(), 3u);
-    EXPECT_EQ(shuffled->scheme().disjoint_batches().epoch(), first + round / 3);
-    EXPECT_EQ(allocated->scheme().population_size(), 10u);
-    EXPECT_EQ(allocated->scheme().random_allocation().rounds_per_epoch(), 3u);
-    EXPECT_EQ(allocated->scheme().random_allocation().epoch(), other + round / 3);
+    EXPECT_EQ(shuffled->scheme().population_size, 10u);
+    EXPECT_EQ(std::get<accountant::DisjointBatches>(shuffled->scheme().kind).batches_per_epoch, 3u);
+    EXPECT_EQ(std::get<accountant::DisjointBatches>(shuffled->scheme().kind).epoch,
+              first + round / 3);
+    EXPECT_EQ(allocated->scheme().population_size, 10u);
+    EXPECT_EQ(std::get<accountant::RandomAllocation>(allocated->scheme().kind).rounds_per_epoch,
+              3u);
+    EXPECT_EQ(std::get<accountant::RandomAllocation>(allocated->scheme().kind).epoch,
+              other + round / 3);
     DrawFrom(*shuffled);
     DrawFrom(*allocated);
   }
@@ -241,8 +244,8 @@ TEST(EpochSampler, SchemeIsThatOfTheNextSample) {
 
 TEST(FixedSizeSampler, SchemeStatesTheSizes) {
   const auto sampler = FixedSize(100, 7);
-  EXPECT_EQ(sampler->scheme().population_size(), 100u);
-  EXPECT_EQ(sampler->scheme().without_replacement().sample_size(), 7u);
+  EXPECT_EQ(sampler->scheme().population_size, 100u);
+  EXPECT_EQ(std::get<accountant::WithoutReplacement>(sampler->scheme().kind).sample_size, 7u);
 }
 
 // A bit for each of 2^40 records would be 128 GiB.
@@ -263,8 +266,8 @@ TEST(FixedSizeSampler, OfTheWholePopulationTakesEveryRecord) {
 TEST(FullBatchSampler, TakesEveryRecordInEachRound) {
   const auto sampler = FullBatchSampler::Create(4);
   ASSERT_TRUE(sampler.ok());
-  EXPECT_EQ((*sampler)->scheme().population_size(), 4u);
-  EXPECT_TRUE((*sampler)->scheme().has_full_batch());
+  EXPECT_EQ((*sampler)->scheme().population_size, 4u);
+  EXPECT_TRUE(std::holds_alternative<accountant::FullBatch>((*sampler)->scheme().kind));
   for (int round = 0; round < 2; ++round) {
     EXPECT_THAT(DrawFrom(**sampler), ElementsAre(0, 1, 2, 3));
   }

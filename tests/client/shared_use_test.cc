@@ -156,8 +156,7 @@ class MeanwhileRecorder : public ListRecorder {
 TEST(SharedPrivatizer, RefusesASecondThread) {
   MeanwhileRecorder recorder;
   const auto privatizer = *Privatizer::Create({{{"w", 2, 1.0}}, 1.0}, &recorder);
-  v1::SamplingScheme scheme;
-  scheme.mutable_full_batch();
+  const accountant::SamplingScheme scheme;  // a full batch
   std::vector<absl::Status> answers;
   const std::vector<float> row = {1, 0};
   recorder.meanwhile = [&] {

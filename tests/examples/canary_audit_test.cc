@@ -17,7 +17,7 @@
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
 #include "examples/dp_sgd/on_events.h"
-#include "ledger/profile_questions.h"
+#include "questions/answer_profile.h"
 #include "tests/support/list_recorder.h"
 
 namespace dpledger::canary_audit {
@@ -49,7 +49,7 @@ double LowerBound(double correct) {
 
 // What the audit says of the claim that was recorded.
 v1::AuditClaimResponse Audit(const testing::ListRecorder& recorder, const Guesses& guesses) {
-  accountant::Subject subject;
+  questions::Subject subject;
   subject.adjacency = v1::ADD_OR_REMOVE_ONE;
   subject.parameters = v1::FIXED;
   v1::Event rounds;
@@ -65,7 +65,7 @@ v1::AuditClaimResponse Audit(const testing::ListRecorder& recorder, const Guesse
   request.mutable_one_run()->set_canaries(kCanaries);
   request.mutable_one_run()->set_guesses(guesses.made);
   request.mutable_one_run()->set_correct(guesses.correct);
-  const auto answer = accountant::AnswerAudit(subject, request, accountant::Limits());
+  const auto answer = questions::AnswerAudit(subject, request, accountant::Limits());
   EXPECT_TRUE(answer.ok()) << answer.status();
   return answer.value_or(v1::AuditClaimResponse());
 }

@@ -19,7 +19,7 @@
 #include "examples/common/network.h"
 #include "examples/dp_fedavg/federated.h"
 #include "examples/dp_ftrl/training.h"
-#include "examples/dp_sgd/training.h"
+#include "examples/dp_sgd/on_events.h"
 #include "tests/cli/process.h"
 
 namespace dpledger::testing {
@@ -60,8 +60,8 @@ absl::StatusOr<Kept> DpSgd(const Step& step, examples::Network& network) {
                                   .learning_rate = kRate};
   dp_sgd::TrainingState state{.parameters = network.InitialParameters(1)};
   const std::atomic<bool> stop = false;
-  RETURN_IF_ERROR(dp_sgd::Train(
-      plan, step.data, network, *step.recorder, stop, [](uint64_t) {}, state));
+  RETURN_IF_ERROR(dp_sgd::TrainOnEvents(
+      plan, step.data, network, *step.recorder->events(), stop, [](uint64_t) {}, state));
   return Kept{state.parameters};
 }
 

@@ -2,351 +2,203 @@
 // have it in a ledger before anything leaves.
 //
 //   auto recorder = Recorder::Open({.server = "ledger:7070", ...});
-//   auto sampler = Sampler::Create({.kind = SamplingKind::kPoisson, ...});
-//   auto privatizer = Privatizer::Create({.groups = {{"all", n, 1.0}}, ...}, **recorder);
-//   for each step:
+//   auto sampler = Sampler::Create({n, PoissonSampling{q}});
+//   auto privatizer = Privatizer::Create({.groups = {{"all", d, 1.0}}, ...},
+//   (*recorder)->events()); for each step:
 //     auto sample = (*sampler)->Draw();
 //     (*privatizer)->BeginStep(**sampler);
 //     (*privatizer)->Accumulate(rows);   // the gradients of the sample's records
 //     (*privatizer)->Finish(sum);        // noised; divide by the *expected* batch size
 //   (*recorder)->Close();
 //
-// This is the C interface with C++ values: dpledger.h says what each function does, its domains,
-// its errors and its thread safety. A member that is left out takes the default that dpledger.h
-// names. What is made with a recorder keeps what it needs of it.
+// Each class and its options stand in the header that is named for them below; dpledger.h has the
+// same in plain C. Errors are absl::Status; where memory is short, std::bad_alloc.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "dpledger.h"
+#include "accountant/event/event.h"
+#include "accountant/interval.h"
+#include "client/clipped_sum.h"
+#include "client/correlated_privatizer.h"
+#include "client/declaration.h"
+#include "client/fixed_batches.h"
+#include "client/privatizer.h"
+#include "client/questions.h"
+#include "client/sampler.h"
 
 namespace dpledger {
+namespace client {
+class PrivacyRecorder;
+}
 
-enum class SamplingKind {
-  kPoisson = DPLEDGER_POISSON,
-  kWithoutReplacement = DPLEDGER_WITHOUT_REPLACEMENT,
-  kWithReplacement = DPLEDGER_WITH_REPLACEMENT,
-  kFullBatch = DPLEDGER_FULL_BATCH,
-  kDisjointBatches = DPLEDGER_DISJOINT_BATCHES,
-  kRandomAllocation = DPLEDGER_RANDOM_ALLOCATION,
-  kTruncatedPoisson = DPLEDGER_TRUNCATED_POISSON,
-};
-struct SamplingScheme {
-  SamplingKind kind = SamplingKind::kPoisson;
-  uint64_t population_size = 0;
-  double probability = 0;
-  uint64_t sample_size = 0;
-  uint64_t rounds_per_epoch = 0;
-  uint64_t epoch = 0;
-  uint64_t contributions = 0;
-  bool fixed_bins = false;
-};
+// ---- Samples ----
 
-enum class NoiseKind {
-  kGaussian = DPLEDGER_GAUSSIAN,
-  kRoundedGaussian = DPLEDGER_ROUNDED_GAUSSIAN,
-  kDiscreteGaussian = DPLEDGER_DISCRETE_GAUSSIAN,
-};
-struct SumQuery {
-  std::string group;
-  double l2_norm_bound = 0;
-  double noise_stddev = 0;
-  NoiseKind noise = NoiseKind::kGaussian;
-  double grid = 0;
-};
+using accountant::DisjointBatches;
+using accountant::FullBatch;
+using accountant::PoissonSampling;
+using accountant::RandomAllocation;
+using accountant::SamplingScheme;
+using accountant::TruncatedPoisson;
+using accountant::WithoutReplacement;
+using accountant::WithReplacement;
+using client::CyclicBatch;
+using client::RecordRange;
+using client::Sampler;
 
-// ---- Recorder ----
+// ---- Noised sums ----
 
-enum class Adjacency {
-  kAddOrRemoveOne = DPLEDGER_ADD_OR_REMOVE_ONE,
-  kReplaceOne = DPLEDGER_REPLACE_ONE,
-  kZeroOut = DPLEDGER_ZERO_OUT,
-};
-enum class Parameters { kFixed = DPLEDGER_FIXED, kAdaptive = DPLEDGER_ADAPTIVE };
-enum class Policy { kFailClosed = DPLEDGER_FAIL_CLOSED, kSpool = DPLEDGER_SPOOL };
-
-struct RdpFilter {
-  double order = 0, epsilon = 0;
-};
-struct ZcdpFilter {
-  double rho = 0;
-};
-struct GdpFilter {
-  double mu = 0;
-};
-// Of Rényi orders 2 to 24 at once: no order has to be chosen (docs/concepts.md).
-struct MixtureFilter {
-  double epsilon = 0, delta = 0;
-};
-
-// Adjacency and parameters have no default: the library refuses a declaration without them.
-struct Declaration {
-  std::string dataset;
-  std::string unit_of_privacy;
-  std::optional<Adjacency> adjacency;
-  std::optional<Parameters> parameters;
-  uint64_t planned_rounds = 0;
-  bool plan_independent = false;
-  std::variant<std::monostate, RdpFilter, ZcdpFilter, GdpFilter, MixtureFilter> filter;
-  std::string released;
-  std::string description;
-};
-
-// An empty folder is the spool's.
-struct RunState {
-  std::string key_file;
-  std::string folder;
-};
-
-struct RecorderOptions {
-  // As dpledger_recorder_options has them; empty stands for NULL.
-  std::string server, ca, certificate, certificate_key, token_file, log_key;
-  std::string path;  // of a ledger in a folder, without a server
-  std::string ledger;
-  std::string writer = "trainer";
-  Declaration declaration;
-  std::string spool_folder;
-  Policy policy = Policy::kFailClosed;
-  bool plan_varies = false;
-  uint64_t spool_bound_bytes = 0;
-  double open_timeout_seconds = 0;
-  double release_timeout_seconds = 0;
-  double full_spool_timeout_seconds = 0;
-  double close_timeout_seconds = 0;
-  double stall_timeout_seconds = 0;
-  std::optional<RunState> state;
-};
-
-// A handle of the C interface that is freed with its owner.
-template <typename T, void (*Free)(T*)>
-struct FreeHandle {
-  void operator()(T* handle) const { Free(handle); }
-};
-template <typename T, void (*Free)(T*)>
-using Handle = std::unique_ptr<T, FreeHandle<T, Free>>;
-
-struct Interval {
-  double lower = 0, upper = 0;
-};
-// What a ledger comes to, by the server's accountant.
-struct Cost {
-  Interval epsilon;
-  std::optional<Interval> planned_epsilon;
-  double delta = 0;
-  uint64_t entries = 0;
-  std::string ledger;
-  std::string root;  // in hexadecimal
-  std::string method;
-  std::vector<std::string> warnings;
-};
-
-class Recorder {
- public:
-  static absl::StatusOr<std::unique_ptr<Recorder>> Open(const RecorderOptions& options);
-
-  // For trainers with noise of their own; a privatizer calls these itself.
-  absl::StatusOr<uint64_t> RecordRound(const SamplingScheme& scheme,
-                                       const std::vector<SumQuery>& queries);
-  absl::Status AwaitReleasable(uint64_t number);
-
-  absl::Status Close();
-  absl::StatusOr<Cost> ComputeCost(double delta) const;
-  absl::Status Export(const std::string& file) const;
-  std::string ledger() const;
-  // For the functions of dpledger.h that have no other name here.
-  dpledger_recorder* get() const { return handle_.get(); }
-
- private:
-  Handle<dpledger_recorder, dpledger_recorder_free> handle_;
-};
-
-// ---- Sampler ----
-
-class Sampler {
- public:
-  static absl::StatusOr<std::unique_ptr<Sampler>> Create(const SamplingScheme& scheme);
-  static absl::StatusOr<std::unique_ptr<Sampler>> CreateResumable(const SamplingScheme& scheme,
-                                                                  const Recorder& recorder);
-
-  // Lent until the next draw.
-  absl::StatusOr<absl::Span<const uint64_t>> Draw();
-  // So far: the number of the last one.
-  uint64_t draws() const { return dpledger_sampler_draws(handle_.get()); }
-  dpledger_sampler* get() const { return handle_.get(); }
-
- private:
-  Handle<dpledger_sampler, dpledger_sampler_free> handle_;
-};
-
-// ---- Privatizer ----
-
-struct ClipPart {
-  size_t size = 0;
-  double scale = 1;
-};
-struct ClipGroup {
-  std::string name;
-  size_t size = 0;
-  double clip_norm = 0;
-  double gamma = 0;
-  std::vector<ClipPart> parts;
-};
-struct MeanNorm {
-  double alpha = 1, beta = 2;
-};
-struct NormQuantile {
-  double quantile = 0.5, learning_rate = 0.2;
-};
-struct AdaptiveClipNorm {
-  std::variant<MeanNorm, NormQuantile> rule;
-  double noise_multiplier = 0;
-  double expected_batch_size = 0;
-};
-enum class NoiseAllocation {
-  kProportional = DPLEDGER_PROPORTIONAL,
-  kLeastVariance = DPLEDGER_LEAST_VARIANCE,
-};
-struct PrivatizerOptions {
-  std::vector<ClipGroup> groups;
-  double noise_multiplier = 0;
-  NoiseAllocation allocation = NoiseAllocation::kProportional;
-  bool microbatches = false;
-  std::optional<AdaptiveClipNorm> adaptive;
-  size_t threads = 0;
-};
-
-enum class NumberFormat {
-  kFloat32 = DPLEDGER_FLOAT32,
-  kBfloat16 = DPLEDGER_BFLOAT16,
-  kFloat16 = DPLEDGER_FLOAT16,
-};
-struct GradientRows {
-  const void* first = nullptr;
-  size_t count = 0;
-  size_t stride = 0;
-  NumberFormat format = NumberFormat::kFloat32;
-};
-
-class Privatizer {
- public:
-  static absl::StatusOr<std::unique_ptr<Privatizer>> Create(const PrivatizerOptions& options,
-                                                            const Recorder& recorder);
-
-  // On the sampler's last draw, or on that of a number.
-  absl::Status BeginStep(const Sampler& sampler);
-  absl::Status BeginStep(const Sampler& sampler, uint64_t draw);
-  // On a sample that the trainer states.
-  absl::Status BeginStep(const SamplingScheme& scheme);
-  absl::Status Accumulate(const GradientRows& rows);
-  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
-  absl::Status AddSums(absl::Span<const int64_t> sums);
-  absl::Status Finish(absl::Span<float> released);
-
-  size_t dimension() const { return dpledger_privatizer_dimension(handle_.get()); }
-  double clip_norm() const { return dpledger_privatizer_clip_norm(handle_.get()); }
-  dpledger_privatizer* get() const { return handle_.get(); }
-
- private:
-  Handle<dpledger_privatizer, dpledger_privatizer_free> handle_;
-};
+using accountant::NoiseKind;
+using accountant::SumQuery;
+using client::AdaptiveClipNorm;
+using client::ClipGroup;
+using client::ClipPart;
+using client::ClippedSum;
+using client::GradientRows;
+using client::MeanNorm;
+using client::NoiseAllocation;
+using client::Normalise;
+using client::NormQuantile;
+using client::NumberFormat;
+using client::Privatizer;
+using client::PrivatizerOptions;
 
 // ---- Runs with correlated noise ----
 
-struct TreeAggregation {};
-struct BandedToeplitz {
-  std::vector<double> coefficients;
-};
-struct BufferedToeplitz {
-  std::vector<double> weights;
-  std::vector<double> decays;  // as many
-};
-struct CyclicPoissonSampling {
-  uint64_t population_size = 0;
-  uint64_t period = 1;
-  double probability = 1;
-  bool draw_groups = false;
-};
-struct BallsInBinsSampling {
-  uint64_t population_size = 0;
-  uint64_t bins = 1;
-};
-struct CorrelatedOptions {
-  PrivatizerOptions sums;
-  uint64_t steps = 0;
-  uint64_t max_participations = 1;
-  uint64_t min_separation = 1;
-  std::variant<TreeAggregation, BandedToeplitz, BufferedToeplitz> encoder;
-  std::variant<std::monostate, CyclicPoissonSampling, BallsInBinsSampling> sampling;
+using client::BallsInBinsSampling;
+using client::BandedToeplitz;
+using client::BufferedToeplitz;
+using client::CorrelatedOptions;
+using client::CorrelatedPrivatizer;
+using client::CyclicPoissonSampling;
+using client::TreeAggregation;
+
+// ---- Recorder ----
+
+using accountant::Adjacency;
+using client::Declaration;
+using client::GdpFilter;
+using client::MixtureFilter;
+using client::Parameters;
+using client::RdpFilter;
+using client::ZcdpFilter;
+
+// When a noised sum may leave: once the server has acknowledged its event, or once that is durable
+// in the spool.
+enum class Policy { kFailClosed, kSpool };
+
+// Keeps what another process needs to carry on a run that was killed (client/run_state.h).
+struct RunState {
+  std::string key_file;  // holds 32 bytes, readable by its owner alone; the same at every restart
+  std::string folder;    // of the files, which exists, apart from the key; empty: the spool's
 };
 
-class CorrelatedRun {
+struct RecorderOptions {
+  // "host:port": TLS, unless it is of this machine and nothing is said about certificates;
+  // "http://host:port" is never TLS. What is empty is as environment or client.conf say
+  // (connection/server_access.h).
+  std::string server, ca, certificate, certificate_key, token_file, log_key;
+  // The folder of a ledger without a server. Where neither is named: NAME.ledger in the working
+  // folder, NAME the ledger's last name.
+  std::string path;
+  std::string ledger;  // "name", or "projects/{project}/ledgers/{ledger}"
+  // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-], the same at every
+  // restart. It belongs to the first caller that writes under it.
+  std::string writer = "trainer";
+  // The ledger is made with it if it does not exist, and must have been made with an equal one if
+  // it does.
+  Declaration declaration;
+  // On a disk that survives the trainer; made if missing. Empty: `path`/spool; with a server
+  // NAME.spool in the working folder.
+  std::string spool_folder;
+  Policy policy = Policy::kFailClosed;
+  // The declared plan, FIXED, has rounds of more than one configuration. Otherwise the first round
+  // after a restart must have that of the last one before, as far as the spool knows it.
+  bool plan_varies = false;
+  uint64_t spool_bound_bytes = 0;  // 0: 256 MiB
+  // Finite and >= 0; 0 stands for the number given.
+  double open_timeout_seconds = 0;        // 30
+  double release_timeout_seconds = 0;     // 300: how long a server may be away
+  double full_spool_timeout_seconds = 0;  // 300: how long a round waits for room in a full spool
+  double close_timeout_seconds = 0;       // 60
+  double stall_timeout_seconds = 0;       // 20: then a silent connection is given up for a new one
+  // Absent: a run that was killed goes on with a new epoch and new noise. Else one sampler
+  // (Sampler::CreateResumable) and one run with correlated noise are kept.
+  std::optional<RunState> state;
+};
+
+struct Interval {
+  double lower = 0, upper = 0;  // report `upper`; may be infinite
+};
+// What a ledger comes to, by the server's accountant.
+struct Cost {
+  Interval epsilon;  // of what was spent
+  // The same of the declared plan while fewer rounds than planned are recorded, which covers a run
+  // that was stopped for what it showed.
+  std::optional<Interval> planned_epsilon;
+  double delta = 0;
+  uint64_t entries = 0;  // of the ledger
+  std::string ledger;    // its full name
+  std::string root;      // the hash over its entries, in hexadecimal
+  std::string method;    // that answered
+  std::vector<std::string> warnings;
+  std::string answer;  // the whole: a serialised dpledger.v1.ComputeEpsilonResponse
+};
+
+// Writes the rounds of one training run into a ledger, so that no noise is released before its
+// event is durable (client/recorder.h has the promises). Thread safe. After a fork only the parent
+// may use it. One that is destroyed without Close keeps what is not delivered in its spool for the
+// next one.
+class Recorder {
  public:
-  // Or carries on the one that the recorder's state keeps, behind steps_done().
-  static absl::StatusOr<std::unique_ptr<CorrelatedRun>> Begin(const CorrelatedOptions& options,
-                                                              const Recorder& recorder);
+  // INVALID_ARGUMENT names the option that is out of its domain; other errors: client/recorder.h.
+  static absl::StatusOr<std::unique_ptr<Recorder>> Open(const RecorderOptions& options);
 
-  // With a sampling: the records of the step that comes next. Lent until the next draw.
-  absl::StatusOr<absl::Span<const uint64_t>> Draw();
-  absl::Status Accumulate(const GradientRows& rows);
-  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
-  absl::Status AddSums(absl::Span<const int64_t> sums);
-  absl::Status FinishStep(absl::Span<float> estimates);
-  absl::Status Save();
+  // For privatizers, samplers and runs, which keep what they need of it.
+  std::shared_ptr<client::EventRecorder> events() const;
 
-  size_t dimension() const { return dpledger_correlated_run_dimension(handle_.get()); }
-  uint64_t steps_done() const { return dpledger_correlated_run_steps_done(handle_.get()); }
-  dpledger_correlated_run* get() const { return handle_.get(); }
+  // For trainers with noise of their own; a privatizer calls these itself. The number of what was
+  // recorded, greater than all before.
+  absl::StatusOr<uint64_t> RecordRound(const SamplingScheme& scheme,
+                                       const std::vector<SumQuery>& queries);
+  absl::StatusOr<uint64_t> RecordMechanism(const accountant::Mechanism& mechanism);
+  // OK once everything up to that number may be released under the policy.
+  absl::Status AwaitReleasable(uint64_t number);
+
+  // Ends the run: waits until everything is delivered. After OK this writer's part of the ledger is
+  // complete, and it can never be opened again; after an error Close may be called again.
+  absl::Status Close();
+
+  // Of the ledger as the server has it, also after Close. Waits until that has every round that was
+  // recorded here before; DEADLINE_EXCEEDED after the release timeout, saying how many batches are
+  // missing.
+  absl::StatusOr<Cost> ComputeCost(double delta) const;
+  // Writes the ledger, with what proves that it is the one that was signed, into the file `file`,
+  // which gets its name when it is whole. `dpledger ledger verify` checks it.
+  absl::Status Export(const std::string& file) const;
+
+  struct DrainStatus {
+    uint64_t undelivered_batches = 0;
+    absl::Status last_error;  // why the server was lost or what it refused
+  };
+  DrainStatus drain_status() const;
+  const std::string& ledger() const;  // full name
 
  private:
-  Handle<dpledger_correlated_run, dpledger_correlated_run_free> handle_;
-};
+  explicit Recorder(std::shared_ptr<client::PrivacyRecorder> recorder);
 
-struct RecordRange {
-  uint64_t begin = 0, end = 0;  // records begin to end - 1
-};
-absl::StatusOr<RecordRange> CyclicBatch(uint64_t population_size, uint64_t batches_per_epoch,
-                                        uint64_t step);
-
-// ---- Sums of a rank ----
-
-class RankSum {
- public:
-  static absl::StatusOr<std::unique_ptr<RankSum>> Create(const PrivatizerOptions& options);
-
-  absl::Status Accumulate(const GradientRows& rows);
-  absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
-  absl::Status AddSums(absl::Span<const int64_t> sums);
-  // For AddSums of a privatizer or a run. Lent until this is destroyed.
-  absl::StatusOr<absl::Span<const int64_t>> Values() const;
-  absl::Status Clear();
-  absl::Status SetClipNorm(double clip_norm);
-
-  size_t dimension() const { return dpledger_sum_dimension(handle_.get()); }
-  double clip_norm() const { return dpledger_sum_clip_norm(handle_.get()); }
-  dpledger_sum* get() const { return handle_.get(); }
-
- private:
-  Handle<dpledger_sum, dpledger_sum_free> handle_;
+  const std::shared_ptr<client::PrivacyRecorder> recorder_;
 };
 
 // ---- Questions to the server ----
 
-struct PrivacyTarget {
-  double epsilon = 0, delta = 0;
-};
-// For rounds on Poisson samples, and for a whole run with correlated noise.
-absl::StatusOr<double> CalibrateNoise(const std::string& server, const PrivacyTarget& target,
-                                      double sampling_probability, uint64_t steps);
-absl::StatusOr<double> CalibrateNoise(const std::string& server, const PrivacyTarget& target,
-                                      const CorrelatedOptions& options, Adjacency adjacency);
+using client::CalibrateNoise;
+using PrivacyTarget = client::Target;
 
 }  // namespace dpledger

@@ -1,4 +1,4 @@
-#include "client/c/local.h"
+#include "client/internal/local.h"
 
 #include <cstdio>
 #include <set>
@@ -11,7 +11,7 @@
 #include "local/local_ledgers.h"
 #endif
 
-namespace dpledger::client::c {
+namespace dpledger::client::internal {
 
 std::string LastName(const std::string& ledger) { return ledger.substr(ledger.rfind('/') + 1); }
 
@@ -55,4 +55,4 @@ absl::StatusOr<AtRest> OpenAtRest(const std::vector<std::string>&) {
 }
 #endif
 
-}  // namespace dpledger::client::c
+}  // namespace dpledger::client::internal

@@ -1,4 +1,4 @@
-// The recorder's ledger in a folder, for the C interface.
+// The recorder's ledger in a folder.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
 
-namespace dpledger::client::c {
+namespace dpledger::client::internal {
 
 // "adult" of "projects/p/ledgers/adult".
 std::string LastName(const std::string& ledger);
@@ -35,4 +35,4 @@ struct AtRest {
 // local::OpenToRead; the same where the library was built without local ledgers.
 absl::StatusOr<AtRest> OpenAtRest(const std::vector<std::string>& paths);
 
-}  // namespace dpledger::client::c
+}  // namespace dpledger::client::internal
