@@ -33,8 +33,8 @@ struct Recovered {
   uint64_t others = 0;     // entries in entries.jsonl
 };
 
-// ALREADY_EXISTS if something is called TO; errors of FsckFolder and of the disk. An error leaves in
-// TO what was saved until then.
+// ALREADY_EXISTS if something is called TO; errors of FsckFolder and of the disk. An error leaves
+// in TO what was saved until then.
 absl::StatusOr<Recovered> Recover(const RecoveryOptions& options);
 
 }  // namespace dpledger::embedded

@@ -286,7 +286,7 @@ class Recover : public Fsck {
       const auto look = [&](std::string_view record) {
         // One that lies in two blocks is not found.
         const size_t offset = content.find(record);
-        if (offset != std::string::npos && is_it(record)) found.offset = offset;
+        if (is_it(record) && offset != std::string::npos) found.offset = offset;
       };
       EXPECT_TRUE(embedded::ScanLog(found.path, look).ok());
     }
