@@ -27,8 +27,10 @@ install(FILES ${PROJECT_SOURCE_DIR}/base/status.h ${PROJECT_SOURCE_DIR}/base/val
 if(DPLEDGER_BUILD_CLIENT)
   install(TARGETS dpledger_c dpledger_accounting EXPORT client INCLUDES DESTINATION include
     LIBRARY COMPONENT library NAMELINK_COMPONENT development)
-  install(TARGETS dpledger_client_shared EXPORT client INCLUDES DESTINATION include ${parts}
-    LIBRARY COMPONENT library NAMELINK_COMPONENT development)
+  if(TARGET dpledger_client_shared)
+    install(TARGETS dpledger_client_shared EXPORT client INCLUDES DESTINATION include ${parts}
+      LIBRARY COMPONENT library NAMELINK_COMPONENT development)
+  endif()
   install(TARGETS dpledger_messages EXPORT client LIBRARY COMPONENT library NAMELINK_SKIP)  # for those three alone
   install(EXPORT client NAMESPACE dpledger:: FILE client.cmake DESTINATION ${package_folder})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/ ${PROJECT_SOURCE_DIR}/accounting/include/
