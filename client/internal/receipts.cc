@@ -24,11 +24,6 @@ std::optional<merkle::Hash> ToHash(const std::string& bytes) {
   return hash;
 }
 
-// The server has no proofs: one that signs nothing.
-bool HasNoProofs(const absl::Status& status) {
-  return absl::IsUnimplemented(status) || ReasonOf(status).reason == "NOT_SIGNED";
-}
-
 }  // namespace
 
 absl::StatusOr<AcknowledgedTree> TreeOf(const v1::Receipt& receipt) {
@@ -88,8 +83,7 @@ absl::Status ReceiptCheck::Run(const AcknowledgedTree& kept) {
                                HexEncode(merkle::ToBytes(present.root)), ", it acknowledged ",
                                HexEncode(merkle::ToBytes(kept.root))));
   }
-  const absl::Status proved = CheckByProof(kept, present);
-  return HasNoProofs(proved) ? CheckByReading(kept) : proved;
+  return CheckByProof(kept, present);
 }
 
 absl::StatusOr<AcknowledgedTree> ReceiptCheck::PresentTree(const AcknowledgedTree& kept) {
@@ -141,29 +135,6 @@ absl::Status ReceiptCheck::CheckByProof(const AcknowledgedTree& kept,
   if (consistent.ok()) return consistent;
   return Broken(absl::StrCat("no proof from ", kept.size, " to ", present.size,
                              " entries: ", consistent.message()));
-}
-
-absl::Status ReceiptCheck::CheckByReading(const AcknowledgedTree& kept) {
-  merkle::CompactTree tree;
-  while (tree.size() < kept.size) {
-    v1::ReadEntriesRequest request;
-    request.set_ledger(ledger_);
-    request.set_first_sequence(tree.size());
-    v1::ReadEntriesResponse page;
-    RETURN_IF_ERROR(
-        Call(*ledgers_, &v1::LedgerService::StubInterface::ReadEntries, request, &page));
-    if (page.entries_size() == 0) {
-      return Broken(
-          absl::StrCat("it has no entry ", tree.size(), ", and acknowledged ", kept.size));
-    }
-    for (const std::string& entry : page.entries()) {
-      if (tree.size() < kept.size) tree.Append(merkle::LeafHash(entry));
-    }
-  }
-  if (tree.Root() == kept.root) return absl::OkStatus();
-  return Broken(absl::StrCat("its first ", kept.size, " entries have the root ",
-                             HexEncode(merkle::ToBytes(tree.Root())), ", it acknowledged ",
-                             HexEncode(merkle::ToBytes(kept.root))));
 }
 
 }  // namespace dpledger::client::internal

@@ -3,8 +3,7 @@
 // copy, or that holds another history, is found out before anything more is sent to it.
 //
 // 1. OK only if hashing leads there: by a consistency proof from the kept tree to the ledger's
-//    present one (RFC 9162, section 2.1.4.2), or, from a server that has no proofs to give, by
-//    reading the entries of the kept tree again.
+//    present one (RFC 9162, section 2.1.4.2).
 // 2. What the server says of itself is never believed but where the hashes bind it.
 #pragma once
 
@@ -56,7 +55,6 @@ class ReceiptCheck {
 
   absl::StatusOr<AcknowledgedTree> PresentTree(const AcknowledgedTree& kept);
   absl::Status CheckByProof(const AcknowledgedTree& kept, const AcknowledgedTree& present);
-  absl::Status CheckByReading(const AcknowledgedTree& kept);
   absl::Status Broken(const std::string& how) const;
 
   v1::LedgerService::StubInterface* const ledgers_;
