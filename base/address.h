@@ -16,6 +16,11 @@ struct Address {
 // "name:1", "192.0.2.1:1" or "[2001:db8::1]:1". Nothing for text of another form.
 std::optional<Address> ParseAddress(std::string_view text);
 
+// The host of "192.0.2.1:1" or "ipv4:192.0.2.1:1": all before the port, if there is one.
+inline std::string_view WithoutPort(std::string_view peer) {
+  return peer.ends_with(']') ? peer : peer.substr(0, peer.rfind(':'));
+}
+
 // Whether only this machine reaches the host: 127.*, ::1 or localhost.
 bool IsLoopback(std::string_view host);
 

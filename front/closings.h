@@ -14,6 +14,9 @@ enum class Closing {
   kReadsNothing,
   kTooManyFrames,
   kLongFrame,
+  kHandshake,
+  kNoProxyHeader,
+  kCertificate,
   kNoDescriptors,
   kNotAccepted,
   kFailed
@@ -25,7 +28,7 @@ struct ClosingWords {
 };
 
 // By the number of the closing.
-inline constexpr std::array<ClosingWords, 10> kClosings = {{
+inline constexpr std::array<ClosingWords, 13> kClosings = {{
     {"too_many", "every connection is taken"},
     {"too_many_of_host", "too many connections of this address"},
     {"host_spent", "too many resets and control frames, or connections in a short time"},
@@ -33,6 +36,9 @@ inline constexpr std::array<ClosingWords, 10> kClosings = {{
     {"reads_nothing", "it reads nothing"},
     {"too_many_frames", "too many resets and control frames"},
     {"long_frame", "a frame longer than HTTP/2 allows"},
+    {"handshake", "the TLS handshake failed"},
+    {"no_proxy_header", "no PROXY header from a trusted proxy"},
+    {"certificate_taken_back", "its certificate is not good any more"},
     {"no_descriptors", "no descriptors"},
     {"not_accepted", "accept"},
     {"failed", "an error of the front's own"},

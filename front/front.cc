@@ -25,6 +25,7 @@
 #include "base/absl_view.h"
 #include "base/rare_log.h"
 #include "base/status.h"
+#include "front/networks.h"
 #include "front/peer_table.h"
 #include "front/relay.h"
 #include "front/tls.h"
@@ -62,33 +63,6 @@ absl::StatusOr<tcp::endpoint> Resolve(const std::string& address) {
                                              " (", error.message(), ")"));
   }
   return found.begin()->endpoint();
-}
-
-std::string Text(const tcp::endpoint& endpoint) {
-  const std::string host = endpoint.address().to_string();
-  return endpoint.address().is_v6() ? absl::StrCat("[", host, "]:", endpoint.port())
-                                    : absl::StrCat(host, ":", endpoint.port());
-}
-
-// One customer of an IPv6 provider has a whole /64.
-std::string HostOf(const asio::ip::address& address) {
-  if (address.is_v4()) return address.to_string();
-  const asio::ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
-  auto bytes = v6.to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));
-  return absl::StrCat(asio::ip::make_address_v6(bytes).to_string(), "/64");
-}
-
-Closing ClosingOf(Admission admission) {
-  switch (admission) {
-    case Admission::kTooMany:
-      return Closing::kTooMany;
-    case Admission::kTooManyOfHost:
-      return Closing::kTooManyOfHost;
-    default:
-      return Closing::kSpent;
-  }
 }
 
 // One thread and the connections that it serves.
@@ -157,6 +131,7 @@ class Front::Impl {
   const FrontOptions options_;
   const Log& log_;
   RareLog refused_;
+  Networks trusted_;
   PeerTable peers_;
   RelayHome home_;
   std::unique_ptr<TlsContext> tls_;  // null: plain text
@@ -173,6 +148,7 @@ class Front::Impl {
 };
 
 absl::Status Front::Impl::Listen() {
+  ASSIGN_OR_RETURN(trusted_, Networks::Parse(options_.trusted_proxies));
   if (!options_.tls.certificate.empty()) {
     ASSIGN_OR_RETURN(tls_, TlsContext::Load(options_.tls, &log_));
   }
@@ -200,7 +176,9 @@ void Front::Impl::Start(Door http2, Door http1) {
            .stalled = options_.stalled,
            .http2 = std::move(http2),
            .http1 = std::move(http1),
-           .complain = [this](const Peer& peer, Closing why) { Complain(peer, why); }};
+           .complain = [this](const Peer& peer, Closing why, std::string_view more) {
+             Complain(peer, why, more);
+           }};
   asio::post(lanes_.front()->io, [this] { Accept(); });
   for (const auto& lane : lanes_) {
     asio::post(lane->io, [this, at = lane.get()] { Sweep(*at); });
@@ -249,11 +227,15 @@ void Front::Impl::Take(Lane& lane, tcp::socket socket) {
   error_code error;
   const tcp::endpoint remote = socket.remote_endpoint(error);
   if (error) return;  // gone already
-  Peer peer = {Text(remote), HostOf(remote.address()), tls_ != nullptr, ""};
+  Peer peer = PeerAt(remote.address(), remote.port());
+  peer.encrypted = tls_ != nullptr;
+  const bool trusted = trusted_.Contain(remote.address());
+  if (trusted) peer.host.clear();
   const Admission admission = peers_.Enter(peer.host, absl::Now());
   if (admission != Admission::kAdmitted) return Complain(peer, ClosingOf(admission));
-  const std::shared_ptr<Relay> relay = MakeRelay(
-      std::move(socket), std::move(peer), tls_ == nullptr ? nullptr : tls_->Current(), &home_);
+  const std::shared_ptr<Relay> relay =
+      MakeRelay(std::move(socket), std::move(peer), trusted && options_.proxy_protocol,
+                tls_ == nullptr ? nullptr : tls_->Current(), &home_);
   asio::post(lane.io, [&lane, relay] {
     lane.relays[relay.get()] = relay;
     relay->Start();
@@ -262,9 +244,10 @@ void Front::Impl::Take(Lane& lane, tcp::socket socket) {
 
 void Front::Impl::Sweep(Lane& lane) {
   const absl::Time now = absl::Now();
+  const auto tls = tls_ == nullptr ? nullptr : tls_->Current();
   for (auto at = lane.relays.begin(); at != lane.relays.end();) {
     const std::shared_ptr<Relay> relay = at->second.lock();
-    if (relay != nullptr) relay->Look(now);
+    if (relay != nullptr) relay->Look(now, tls.get());
     at = relay == nullptr ? lane.relays.erase(at) : std::next(at);
   }
   if (&lane == lanes_.front().get()) peers_.Sweep(now);

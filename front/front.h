@@ -8,7 +8,9 @@
 //  2. closes what does not finish its handshake, or says nothing, within a few seconds;
 //  3. counts the frames of HTTP/2 that cost a server more than a client (allowance.h), and ends a
 //     connection that sends too many, with GOAWAY (ENHANCE_YOUR_CALM);
-//  4. reads certificates again when their files change (tls.h).
+//  4. reads certificates again when their files change (tls.h), and ends connections whose client's
+//     certificate is not good any more by what they say now;
+//  5. takes the client's address from proxies that it was told to trust.
 //
 // Thread safe.
 #pragma once
@@ -20,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -35,6 +38,7 @@ struct TlsFiles {
   std::string certificate;  // the server's chain, its own certificate first; empty: plain text
   std::string key;          // of the certificate
   std::string client_ca;    // who may sign clients' certificates; empty: they are not asked
+  std::string client_crl;   // lists of clients' certificates that were taken back; may be empty
 };
 
 // The most connections that a process can bear: each takes three descriptors, and `reserved` stay
@@ -47,6 +51,10 @@ struct FrontOptions {
   size_t max_connections = 1024;
   size_t max_connections_per_host = 256;
   AllowanceOptions allowance;
+  // Proxies of one's own, "192.0.2.1" or "10.0.0.0/8": their connections are not bounded by host.
+  std::vector<std::string> trusted_proxies;
+  // Each of their connections begins with a PROXY header (proxy_header.h), and is its client's.
+  bool proxy_protocol = false;
   absl::Duration handshake = absl::Seconds(5);  // until the first bytes of a request
   absl::Duration stalled = absl::Seconds(60);   // for a client that reads nothing of an answer
   int threads = 2;

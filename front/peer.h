@@ -6,9 +6,11 @@
 namespace dpledger::front {
 
 struct Peer {
-  std::string address;     // "192.0.2.1:4711", "[2001:db8::1]:4711"
-  std::string host;        // what is counted as one: the IPv4 address, or the first 64 bits of IPv6
-  bool encrypted = false;  // TLS
+  std::string address;  // "192.0.2.1:4711", "[2001:db8::1]:4711"
+  // What is counted as one: the IPv4 address, or the first 64 bits of IPv6. Empty: a trusted proxy,
+  // behind which are many.
+  std::string host;
+  bool encrypted = false;   // TLS
   std::string certificate;  // DER, as the handshake verified it; empty: none was shown
 };
 

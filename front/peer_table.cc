@@ -11,6 +11,10 @@ PeerTable::Host& PeerTable::HostOf(const std::string& host, absl::Time now) {
 Admission PeerTable::Enter(const std::string& host, absl::Time now) {
   absl::MutexLock lock(&mutex_);
   if (connections_ >= limits_.connections) return Admission::kTooMany;
+  if (host.empty()) {
+    ++connections_;
+    return Admission::kAdmitted;
+  }
   Host& found = HostOf(host, now);
   if (found.connections >= limits_.connections_per_host) return Admission::kTooManyOfHost;
   // Coming back at once after a connection was ended costs what a reset costs.
@@ -23,12 +27,12 @@ Admission PeerTable::Enter(const std::string& host, absl::Time now) {
 void PeerTable::Leave(const std::string& host) {
   absl::MutexLock lock(&mutex_);
   --connections_;
-  --hosts_.at(host).connections;
+  if (!host.empty()) --hosts_.at(host).connections;
 }
 
 bool PeerTable::Take(const std::string& host, double cost, absl::Time now) {
   absl::MutexLock lock(&mutex_);
-  return HostOf(host, now).allowance.Take(cost, now);
+  return host.empty() || HostOf(host, now).allowance.Take(cost, now);
 }
 
 void PeerTable::Name(const std::string& name, std::shared_ptr<const Peer> peer) {

@@ -29,7 +29,7 @@ class PeerTable {
   explicit PeerTable(const PeerLimits& limits) : limits_(limits) {}
 
   // kAdmitted counts a connection of `host` until Leave. A host whose allowance is spent is turned
-  // away until some of it has come back.
+  // away until some of it has come back. An empty host is nobody's: it counts among all alone.
   Admission Enter(const std::string& host, absl::Time now);
   void Leave(const std::string& host);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <cstddef>
@@ -22,6 +23,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "front/http2_frames.h"
+#include "front/networks.h"
+#include "front/proxy_header.h"
+#include "front/tls.h"
 
 namespace dpledger::front {
 namespace {
@@ -83,46 +87,51 @@ std::string CertificateOf(SSL* handle) {
   return der;
 }
 
+// One customer of an IPv6 provider has a whole /64.
+std::string HostOf(const asio::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
+  const asio::ip::address_v6 v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
+  auto bytes = v6.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));
+  return absl::StrCat(asio::ip::make_address_v6(bytes).to_string(), "/64");
+}
+
 template <typename Stream>
 class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRelay<Stream>> {
  public:
   static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
 
-  StreamRelay(tcp::socket socket, Peer peer, std::shared_ptr<asio::ssl::context> tls,
+  StreamRelay(tcp::socket socket, Peer peer, bool proxied, std::shared_ptr<asio::ssl::context> tls,
               const RelayHome* home)
       : tls_(std::move(tls)),
+        trusted_by_(tls_.get()),
         client_(MakeStream(std::move(socket), tls_.get())),
         door_(client_.get_executor()),
         peer_(std::move(peer)),
         home_(*home),
         allowance_(home_.allowance, absl::Now()),
         up_(kFirstBuffer),
-        down_(kFirstBuffer) {}
+        down_(kFirstBuffer) {
+    if (proxied) header_.emplace();
+  }
 
   ~StreamRelay() override {
     if (!name_.empty()) home_.peers->Unname(name_);
-    home_.peers->Leave(peer_.host);
+    if (entered_) home_.peers->Leave(peer_.host);
   }
 
   void Start() override {
     error_code ignored;
     socket().set_option(tcp::no_delay(true), ignored);
     deadline_ = absl::Now() + home_.handshake;
-    if constexpr (kTls) {
-      client_.async_handshake(asio::ssl::stream_base::server,
-                              [self = this->shared_from_this()](error_code error) {
-                                if (error) return self->End();
-                                self->OnHandshake();
-                              });
-    } else {
-      ReadUp();
-    }
+    if (header_.has_value()) return ReadHeader();
+    Shake();
   }
 
-  void Look(absl::Time now) override {
-    if (now < deadline_) return;
-    home_.complain(peer_, handed_over_ ? Closing::kReadsNothing : Closing::kNoRequest);
-    End();
+  void Look(absl::Time now, const asio::ssl::context* tls) override {
+    if (!StillTrusted(tls)) return EndAs(Closing::kCertificate);
+    if (now >= deadline_) EndAs(handed_over_ ? Closing::kReadsNothing : Closing::kNoRequest);
   }
 
   void End() override {
@@ -147,6 +156,61 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
     } else {
       return client_;
     }
+  }
+
+  void EndAs(Closing why, std::string_view more = "") {
+    home_.complain(peer_, why, more);
+    End();
+  }
+
+  void ReadHeader() {
+    asio::async_read(socket(), asio::buffer(up_.data(), header_->wants()),
+                     [self = this->shared_from_this()](error_code error, size_t size) {
+                       if (error) return self->End();
+                       self->OnHeader(size);
+                     });
+  }
+
+  void OnHeader(size_t size) {
+    if (!header_->Take({up_.data(), size})) return EndAs(Closing::kNoProxyHeader);
+    if (header_->wants() > 0) return ReadHeader();
+    if (header_->client().has_value()) {
+      Peer client = PeerAt(header_->client()->address(), header_->client()->port());
+      client.encrypted = peer_.encrypted;
+      home_.peers->Leave(peer_.host);
+      const Admission admission = home_.peers->Enter(client.host, absl::Now());
+      // Whoever was not admitted has nothing to leave.
+      peer_ = client;
+      entered_ = admission == Admission::kAdmitted;
+      if (!entered_) return EndAs(ClosingOf(admission));
+    }
+    Shake();
+  }
+
+  void Shake() {
+    if constexpr (kTls) {
+      client_.async_handshake(asio::ssl::stream_base::server,
+                              [self = this->shared_from_this()](error_code error) {
+                                if (!error) return self->OnHandshake();
+                                // Whoever goes away without a word is not worth one.
+                                if (error.category() != asio::error::get_ssl_category())
+                                  return self->End();
+                                self->EndAs(Closing::kHandshake, error.message());
+                              });
+    } else {
+      ReadUp();
+    }
+  }
+
+  // Whether the client's certificate, if it showed one, is good by `tls`. Looked at once for each.
+  bool StillTrusted([[maybe_unused]] const asio::ssl::context* tls) {
+    if constexpr (kTls) {
+      if (peer_.certificate.empty() || tls == trusted_by_) return true;
+      trusted_by_ = tls;
+      return Verifies(const_cast<asio::ssl::context*>(tls)->native_handle(),
+                      client_.native_handle());
+    }
+    return true;
   }
 
   void OnHandshake() {
@@ -212,7 +276,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
     if (!door) return false;
     const std::optional<Pair> pair = MakePair();
     if (!pair.has_value()) {
-      home_.complain(peer_, Closing::kNoDescriptors);
+      home_.complain(peer_, Closing::kNoDescriptors, "");
       return false;
     }
     error_code error;
@@ -235,14 +299,14 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
       too_long |= frame.type != kData && frame.length > kMaxControlFrame;
     });
     if (too_long) {
-      home_.complain(peer_, Closing::kLongFrame);
+      home_.complain(peer_, Closing::kLongFrame, "");
       return false;
     }
     if (cost == 0) return true;
     const absl::Time now = absl::Now();
     const bool own = allowance_.Take(cost, now);
     const bool hosts = home_.peers->Take(peer_.host, cost, now);
-    if (!own || !hosts) home_.complain(peer_, Closing::kTooManyFrames);
+    if (!own || !hosts) home_.complain(peer_, Closing::kTooManyFrames, "");
     return own && hosts;
   }
 
@@ -316,9 +380,12 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
   }
 
   const std::shared_ptr<asio::ssl::context> tls_;
+  const asio::ssl::context* trusted_by_;  // that the client's certificate was last good by
   Stream client_;
   asio::local::stream_protocol::socket door_;
   Peer peer_;
+  std::optional<ProxyHeader> header_;  // that the connection begins with
+  bool entered_ = true;                // among the peers of `home_`, under peer_.host
   const RelayHome& home_;
   Allowance allowance_;
   std::string name_;
@@ -338,13 +405,28 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
 
 }  // namespace
 
-std::shared_ptr<Relay> MakeRelay(tcp::socket socket, Peer peer,
+Peer PeerAt(const asio::ip::address& address, uint16_t port) {
+  return {.address = TextOf(address, port), .host = HostOf(address), .certificate = ""};
+}
+
+Closing ClosingOf(Admission admission) {
+  switch (admission) {
+    case Admission::kTooMany:
+      return Closing::kTooMany;
+    case Admission::kTooManyOfHost:
+      return Closing::kTooManyOfHost;
+    default:
+      return Closing::kSpent;
+  }
+}
+
+std::shared_ptr<Relay> MakeRelay(tcp::socket socket, Peer peer, bool proxied,
                                  std::shared_ptr<asio::ssl::context> tls, const RelayHome* home) {
   if (tls == nullptr) {
-    return std::make_shared<StreamRelay<tcp::socket>>(std::move(socket), std::move(peer), nullptr,
-                                                      home);
+    return std::make_shared<StreamRelay<tcp::socket>>(std::move(socket), std::move(peer), proxied,
+                                                      nullptr, home);
   }
-  return std::make_shared<StreamRelay<TlsStream>>(std::move(socket), std::move(peer),
+  return std::make_shared<StreamRelay<TlsStream>>(std::move(socket), std::move(peer), proxied,
                                                   std::move(tls), home);
 }
 

@@ -1,11 +1,13 @@
 #include "front/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -43,11 +45,44 @@ int SelectProtocol(SSL*, const unsigned char** out, unsigned char* out_size,
   return SSL_TLSEXT_ERR_OK;
 }
 
+// Adds the lists to the store. False unless there is one, and nothing else.
+bool AddLists(const std::string& file, X509_STORE* store) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> in(BIO_new_file(file.c_str(), "r"), BIO_free);
+  if (in == nullptr) return false;
+  int lists = 0;
+  while (X509_CRL* const list = PEM_read_bio_X509_CRL(in.get(), nullptr, nullptr, nullptr)) {
+    const bool added = X509_STORE_add_crl(store, list) == 1;
+    X509_CRL_free(list);
+    if (!added) return false;
+    ++lists;
+  }
+  const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (lists == 0 || !ended) return false;
+  ERR_clear_error();
+  // Of the client's own certificate: a list of each authority would be needed for the others.
+  return X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK) == 1;
+}
+
 }  // namespace
+
+bool Verifies(SSL_CTX* context, SSL* connection) {
+  const std::unique_ptr<X509, decltype(&X509_free)> shown(SSL_get1_peer_certificate(connection),
+                                                          X509_free);
+  const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(X509_STORE_CTX_new(),
+                                                                              X509_STORE_CTX_free);
+  if (shown == nullptr || check == nullptr) return false;
+  const bool good = X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context), shown.get(),
+                                        SSL_get_peer_cert_chain(connection)) == 1 &&
+                    X509_STORE_CTX_set_default(check.get(), "ssl_client") == 1 &&
+                    X509_verify_cert(check.get()) == 1;
+  ERR_clear_error();
+  return good;
+}
 
 std::string TlsContext::Stamp(const TlsFiles& files) {
   std::string stamp;
-  for (const std::string* file : {&files.certificate, &files.key, &files.client_ca}) {
+  for (const std::string* file :
+       {&files.certificate, &files.key, &files.client_ca, &files.client_crl}) {
     struct stat found = {};
     if (file->empty() || stat(file->c_str(), &found) != 0) {
       stamp += "-;";
@@ -96,6 +131,8 @@ absl::StatusOr<std::shared_ptr<ssl::context>> TlsContext::Read(const TlsFiles& f
     STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(files.client_ca.c_str());
     if (names != nullptr) SSL_CTX_set_client_CA_list(handle, names);
     SSL_CTX_set_verify(handle, SSL_VERIFY_PEER, nullptr);
+    if (!files.client_crl.empty() && !AddLists(files.client_crl, SSL_CTX_get_cert_store(handle)))
+      return Unfit("client_crl", files.client_crl, "must be a file with PEM revocation lists");
   }
   return context;
 }
@@ -116,6 +153,8 @@ std::shared_ptr<ssl::context> TlsContext::Current() {
   looked_ = now;
   std::string stamp = Stamp(files_);
   if (stamp == stamp_) return current_;
+  // What did not load is tried again when it changes, and when it is time to say so again.
+  if (stamp == failed_ && now - warned_ < kWarnAgain) return current_;
   absl::StatusOr<std::shared_ptr<ssl::context>> fresh = Read(files_);
   if (fresh.ok()) {
     current_ = *std::move(fresh);
@@ -125,6 +164,7 @@ std::shared_ptr<ssl::context> TlsContext::Current() {
     return current_;
   }
   ++failures_;
+  failed_ = std::move(stamp);
   if (now - warned_ >= kWarnAgain) {
     warned_ = now;
     log_.Write(LogLevel::kWarning, "certificate_not_reloaded",

@@ -1,6 +1,8 @@
 // The server's side of TLS: certificates from files, looked at again while the server runs.
 #pragma once
 
+#include <openssl/types.h>
+
 #include <boost/asio/ssl/context.hpp>
 #include <cstdint>
 #include <memory>
@@ -16,9 +18,14 @@
 
 namespace dpledger::front {
 
+// Whether the certificate that the client of `connection` has shown is good by `context`: signed by
+// its authorities, not ended, and on none of its lists of those that were taken back.
+bool Verifies(SSL_CTX* context, SSL* connection);
+
 // TLS 1.2 or later, ALPN "http/1.1" before "h2". A client's certificate is asked for if `client_ca`
 // is set, and not demanded: who has none may bring a token. One that `client_ca` has not signed
-// ends the handshake. Thread safe.
+// ends the handshake, and so does one that `client_crl` lists; where that file is given and its
+// list has ended, none is good. Thread safe.
 class TlsContext {
  public:
   // INVALID_ARGUMENT that names the file for one that cannot be read, holds no certificate or key,
@@ -46,7 +53,8 @@ class TlsContext {
   const Log& log_;
   mutable absl::Mutex mutex_;
   std::shared_ptr<boost::asio::ssl::context> current_ ABSL_GUARDED_BY(mutex_);
-  std::string stamp_ ABSL_GUARDED_BY(mutex_);  // of the files in use
+  std::string stamp_ ABSL_GUARDED_BY(mutex_);   // of the files in use
+  std::string failed_ ABSL_GUARDED_BY(mutex_);  // of the last ones that did not load
   absl::Time looked_ ABSL_GUARDED_BY(mutex_);
   absl::Time warned_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint64_t failures_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -43,11 +43,12 @@ std::string_view View(const beast::flat_buffer& buffer) {
 }  // namespace
 
 Connection::Connection(std::shared_ptr<Connections> shared, Connections::Socket socket,
-                       std::string peer)
+                       std::string peer, std::string host)
     : shared_(std::move(shared)),
       socket_(std::move(socket)),
       strand_(shared_->io().get_executor()),
       peer_(std::move(peer)),
+      host_(std::move(host)),
       deadline_(0),
       pause_(shared_->io()),
       buffer_(kMaxBufferBytes) {
@@ -205,7 +206,7 @@ void Connection::ParseBody() {
 bool Connection::ReserveBody() {
   const size_t more = parser_->get().body().size() - reserved_;
   if (more == 0) return true;
-  if (!shared_->Reserve(peer_, more)) return false;
+  if (!shared_->Reserve(host_, more)) return false;
   reserved_ += more;
   return true;
 }
@@ -344,7 +345,7 @@ void Connection::Queue(std::string bytes, bool last, std::function<void(bool)> d
 void Connection::WriteNext() {
   writing_ = true;
   // The request is done with, and a client that has the whole answer may ask at once for as much.
-  if (pieces_.front().last) shared_->Release(peer_, std::exchange(reserved_, 0));
+  if (pieces_.front().last) shared_->Release(host_, std::exchange(reserved_, 0));
   SetDeadline(shared_->options().write_timeout);
   asio::async_write(socket_, asio::buffer(pieces_.front().bytes),
                     asio::bind_executor(strand_, [self = shared_from_this()](Error error, size_t) {
@@ -386,7 +387,7 @@ void Connection::Close() {
   deadline_ = 0;
   Error ignored;
   socket_.close(ignored);
-  shared_->Release(peer_, std::exchange(reserved_, 0));
+  shared_->Release(host_, std::exchange(reserved_, 0));
   const std::deque<Piece> unsent = std::exchange(pieces_, {});
   Cancel();
   for (const Piece& piece : unsent) {

@@ -22,7 +22,8 @@ namespace dpledger::http {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::shared_ptr<Connections> shared, Connections::Socket socket, std::string peer);
+  Connection(std::shared_ptr<Connections> shared, Connections::Socket socket, std::string peer,
+             std::string host);
 
   // From any thread.
   void Start();
@@ -30,7 +31,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Expire();       // its deadline has passed
   void StopReading();  // ends it unless an answer is under way, and else after that
   void Abandon();      // ends it at once
-  const std::string& peer() const { return peer_; }
+  const std::string& host() const { return host_; }
   // Of the answer to request number `request`; nothing happens if that is over.
   void Send(uint64_t request, Response response);
   void StartStream(uint64_t request, Response head);
@@ -78,6 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connections::Socket socket_;
   const boost::asio::strand<boost::asio::io_context::executor_type> strand_;
   const std::string peer_;
+  const std::string host_;
   std::atomic<std::chrono::steady_clock::rep> deadline_;
   boost::asio::steady_timer pause_;
 

@@ -14,45 +14,42 @@ namespace {
 // How exactly deadlines are kept.
 constexpr auto kTick = std::chrono::milliseconds(50);
 
-// Of what bodies may take in all, one address has this part: it cannot shut others out.
-constexpr size_t kAddressShare = 4;
-
-// "127.0.0.1:5000" -> "127.0.0.1".
-std::string AddressOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
+// Of what bodies may take in all, one host has this part: it cannot shut others out.
+constexpr size_t kHostShare = 4;
 
 }  // namespace
 
 Connections::Connections(const ServerOptions& options, Handler handler, const Log* log)
     : options_(options), handler_(std::move(handler)), log_(*log) {}
 
-bool Connections::Admit(const std::string& address) {
+bool Connections::Admit(const std::string& host) {
   if (closed_ || stopping_ || open_.size() >= options_.max_connections) return false;
+  if (host.empty()) return true;
   const size_t cap = options_.max_connections_by_address == 0 ? options_.max_connections
                                                               : options_.max_connections_by_address;
-  size_t& of_address = by_address_[address];
-  if (of_address >= cap) return false;
-  ++of_address;
+  size_t& of_host = by_host_[host];
+  if (of_host >= cap) return false;
+  ++of_host;
   return true;
 }
 
-void Connections::Take(Socket socket, std::string peer) {
-  const std::string address = AddressOf(peer);
+void Connections::Take(Socket socket, std::string peer, std::string host) {
   std::shared_ptr<Connection> connection;
   size_t open = 0;
   {
     absl::MutexLock lock(&mutex_);
     open = open_.size();
-    if (Admit(address)) {
-      connection =
-          std::make_shared<Connection>(shared_from_this(), std::move(socket), std::move(peer));
+    if (Admit(host)) {
+      connection = std::make_shared<Connection>(shared_from_this(), std::move(socket),
+                                                std::move(peer), host);
       open_.insert(connection);
     }
   }
-  if (connection == nullptr) return LogRefused(address, open);
+  if (connection == nullptr) return LogRefused(host, open);
   connection->Start();
 }
 
-void Connections::LogRefused(const std::string& address, size_t open) {
+void Connections::LogRefused(const std::string& host, size_t open) {
   // A flood of connections must not become a flood of lines: one a second.
   const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
                           std::chrono::steady_clock::now().time_since_epoch())
@@ -60,14 +57,15 @@ void Connections::LogRefused(const std::string& address, size_t open) {
   int64_t next = next_complaint_;
   if (stopping_ || now < next || !next_complaint_.compare_exchange_strong(next, now + 1)) return;
   log_.Write(LogLevel::kWarning, "too_many_connections",
-             {{"address", address}, {"open", static_cast<int64_t>(open)}});
+             {{"host", host}, {"open", static_cast<int64_t>(open)}});
 }
 
 void Connections::Forget(const std::shared_ptr<Connection>& connection) {
   absl::MutexLock lock(&mutex_);
   if (open_.erase(connection) == 0) return;
-  const auto found = by_address_.find(AddressOf(connection->peer()));
-  if (--found->second == 0) by_address_.erase(found);
+  if (connection->host().empty()) return;
+  const auto found = by_host_.find(connection->host());
+  if (--found->second == 0) by_host_.erase(found);
 }
 
 size_t Connections::size() const {
@@ -75,27 +73,28 @@ size_t Connections::size() const {
   return open_.size();
 }
 
-bool Connections::Reserve(const std::string& peer, size_t bytes) {
-  const std::string address = AddressOf(peer);
+bool Connections::Reserve(const std::string& host, size_t bytes) {
   absl::MutexLock lock(&mutex_);
-  const auto found = buffered_by_address_.find(address);
-  const size_t held = found == buffered_by_address_.end() ? 0 : found->second;
-  const size_t share =
-      std::max(options_.max_buffered_bytes / kAddressShare, options_.max_body_bytes);
-  if (held + bytes > share || buffered_ + bytes > options_.max_buffered_bytes) {
-    return false;
+  if (buffered_ + bytes > options_.max_buffered_bytes) return false;
+  if (!host.empty()) {
+    const size_t share =
+        std::max(options_.max_buffered_bytes / kHostShare, options_.max_body_bytes);
+    const auto found = buffered_by_host_.find(host);
+    const size_t held = found == buffered_by_host_.end() ? 0 : found->second;
+    if (held + bytes > share) return false;
+    buffered_by_host_[host] = held + bytes;
   }
   buffered_ += bytes;
-  buffered_by_address_[address] = held + bytes;
   return true;
 }
 
-void Connections::Release(const std::string& peer, size_t bytes) {
+void Connections::Release(const std::string& host, size_t bytes) {
   if (bytes == 0) return;
   absl::MutexLock lock(&mutex_);
   buffered_ -= bytes;
-  const auto found = buffered_by_address_.find(AddressOf(peer));
-  if ((found->second -= bytes) == 0) buffered_by_address_.erase(found);
+  const auto found = buffered_by_host_.find(host);
+  if (found != buffered_by_host_.end() && (found->second -= bytes) == 0)
+    buffered_by_host_.erase(found);
 }
 
 bool Connections::Post(const boost::asio::strand<boost::asio::io_context::executor_type>& strand,

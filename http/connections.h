@@ -27,14 +27,14 @@ class Connections : public std::enable_shared_from_this<Connections> {
 
   using Socket = boost::asio::generic::stream_protocol::socket;
   // Starts a connection, or closes the socket if there are too many.
-  void Take(Socket socket, std::string peer);
+  void Take(Socket socket, std::string peer, std::string host);
   void Forget(const std::shared_ptr<Connection>& connection);
   size_t size() const;
 
-  // False if `bytes` more of `peer` would be too many, of all or of its address; else Release gives
+  // False if `bytes` more of `host` would be too many, of all or of its share; else Release gives
   // them back.
-  bool Reserve(const std::string& peer, size_t bytes);
-  void Release(const std::string& peer, size_t bytes);
+  bool Reserve(const std::string& host, size_t bytes);
+  void Release(const std::string& host, size_t bytes);
 
   // Runs `task` on the threads; false once the server has closed, and then never.
   bool Post(const boost::asio::strand<boost::asio::io_context::executor_type>& strand,
@@ -52,8 +52,8 @@ class Connections : public std::enable_shared_from_this<Connections> {
   const Log& log() const { return log_; }
 
  private:
-  bool Admit(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LogRefused(const std::string& address, size_t open);
+  bool Admit(const std::string& host) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LogRefused(const std::string& host, size_t open);
 
   const ServerOptions options_;
   const Handler handler_;
@@ -66,9 +66,9 @@ class Connections : public std::enable_shared_from_this<Connections> {
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<std::shared_ptr<Connection>> open_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, size_t> by_address_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> by_host_ ABSL_GUARDED_BY(mutex_);
   size_t buffered_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, size_t> buffered_by_address_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> buffered_by_host_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dpledger::http

@@ -14,6 +14,12 @@ std::optional<std::string_view> Find(const Headers& headers, std::string_view na
   return std::nullopt;
 }
 
+std::optional<std::string_view> Last(const Headers& headers, std::string_view name) {
+  const auto last = std::find_if(headers.rbegin(), headers.rend(),
+                                 [&](const auto& header) { return header.first == name; });
+  return last == headers.rend() ? std::nullopt : std::optional<std::string_view>(last->second);
+}
+
 size_t Count(const Headers& headers, std::string_view name) {
   return static_cast<size_t>(std::count_if(
       headers.begin(), headers.end(), [&](const auto& header) { return header.first == name; }));

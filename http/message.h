@@ -17,6 +17,8 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // The first value of `name` (in lower case).
 std::optional<std::string_view> Find(const Headers& headers, std::string_view name);
+// The last value of `name`, as Find finds the first.
+std::optional<std::string_view> Last(const Headers& headers, std::string_view name);
 // How often `name` is there.
 size_t Count(const Headers& headers, std::string_view name);
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/status.h"
 #include "http/connections.h"
 
@@ -58,7 +59,7 @@ class Server::Impl {
 
   absl::Status Listen();
   void Run();
-  void Serve(int descriptor, std::string peer);
+  void Serve(int descriptor, std::string peer, std::string host);
   void Close(absl::Time deadline);
   std::string address() const { return address_; }
   size_t connections() const { return shared_->size(); }
@@ -111,7 +112,10 @@ void Server::Impl::Accept() {
     if (!error) {
       const asio::ip::tcp::endpoint peer = socket.remote_endpoint(error);
       const int descriptor = error ? -1 : socket.release(error);
-      if (descriptor >= 0) Serve(descriptor, TextOf(peer));
+      if (descriptor >= 0) {
+        const std::string text = TextOf(peer);
+        Serve(descriptor, text, std::string(WithoutPort(text)));
+      }
       return Accept();
     }
     log_.Write(LogLevel::kWarning, "accept_failed", {{"message", error.message()}});
@@ -122,7 +126,7 @@ void Server::Impl::Accept() {
   });
 }
 
-void Server::Impl::Serve(int descriptor, std::string peer) {
+void Server::Impl::Serve(int descriptor, std::string peer, std::string host) {
   int domain = AF_INET;
   socklen_t size = sizeof(domain);
   getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size);
@@ -138,7 +142,7 @@ void Server::Impl::Serve(int descriptor, std::string peer) {
     close(descriptor);
     return;
   }
-  shared_->Take(std::move(socket), std::move(peer));
+  shared_->Take(std::move(socket), std::move(peer), std::move(host));
 }
 
 void Server::Impl::Close(absl::Time deadline) {
@@ -167,7 +171,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
 std::string Server::address() const { return impl_->address(); }
 
-void Server::Serve(int descriptor, std::string peer) { impl_->Serve(descriptor, std::move(peer)); }
+void Server::Serve(int descriptor, std::string peer, std::string host) {
+  impl_->Serve(descriptor, std::move(peer), std::move(host));
+}
 
 size_t Server::connections() const { return impl_->connections(); }
 

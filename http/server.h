@@ -63,9 +63,10 @@ class Server {
   // The host as asked and the port that was taken; empty without a listener.
   std::string address() const;
 
-  // Serves a connected stream socket, which the server owns from here on. `peer` is its other end's
-  // address and port, by which connections are counted and requests tell who sent them.
-  void Serve(int descriptor, std::string peer);
+  // Serves a connected stream socket, which the server owns from here on. `peer` is what requests
+  // tell of who sent them; `host` is whose share of connections and bodies they take. An empty host
+  // is nobody's: it takes of what there is for all.
+  void Serve(int descriptor, std::string peer, std::string host);
 
   size_t connections() const;
 

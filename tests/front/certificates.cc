@@ -87,4 +87,27 @@ Credential TestAuthority::Issue(const std::string& names) const {
           })};
 }
 
+std::string TestAuthority::Revoke(const Credential* revoked, bool ended) const {
+  const std::unique_ptr<X509_CRL, decltype(&X509_CRL_free)> list(X509_CRL_new(), X509_CRL_free);
+  X509_CRL_set_version(list.get(), 1);
+  X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(parts_->certificate.get()));
+  ASN1_TIME* const time = ASN1_TIME_new();
+  X509_gmtime_adj(time, -7200);
+  X509_CRL_set1_lastUpdate(list.get(), time);
+  if (revoked != nullptr) {
+    BIO* const bio = BIO_new_mem_buf(revoked->certificate.data(), -1);
+    const CertificatePtr taken(PEM_read_bio_X509(bio, nullptr, nullptr, nullptr), X509_free);
+    BIO_free(bio);
+    X509_REVOKED* const entry = X509_REVOKED_new();
+    X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(taken.get()));
+    X509_REVOKED_set_revocationDate(entry, time);
+    X509_CRL_add0_revoked(list.get(), entry);
+  }
+  X509_gmtime_adj(time, ended ? -3600 : 86400);
+  X509_CRL_set1_nextUpdate(list.get(), time);
+  ASN1_TIME_free(time);
+  Must(X509_CRL_sign(list.get(), parts_->key.get(), EVP_sha256()) > 0);
+  return Pem([&](BIO* bio) { return PEM_write_bio_X509_CRL(bio, list.get()); });
+}
+
 }  // namespace dpledger

@@ -21,6 +21,9 @@ class TestAuthority {
 
   const std::string& certificate() const { return certificate_; }
   Credential Issue(const std::string& names) const;
+  // Its list of certificates that were taken back, as PEM: `revoked`, or none; good for a day, or
+  // no more.
+  std::string Revoke(const Credential* revoked, bool ended = false) const;
 
  private:
   struct Parts;

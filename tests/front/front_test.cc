@@ -22,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "front/http2_frames.h"
+#include "front/networks.h"
 #include "tests/front/certificates.h"
 
 namespace dpledger::front {
@@ -302,6 +303,196 @@ TEST_F(ReloadTest, NewCertificateIsServedAndABrokenOneLeavesTheOld) {
   EXPECT_FALSE(Shows("one"));
   EXPECT_EQ(front_->figures().reload_failures, 2u);
   EXPECT_TRUE(Shows("two"));
+}
+
+// Connections of clients with certificates, while what the front goes by changes.
+class TakenBack : public FrontTest {
+ protected:
+  using Stream = asio::ssl::stream<tcp::socket>;
+
+  TakenBack() {
+    UseTls();
+    options_.tls.client_ca = Write("ca.pem", authority_.certificate());
+  }
+  std::unique_ptr<Stream> Connect(const Credential* own) {
+    contexts_.push_back(std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client));
+    asio::ssl::context& context = *contexts_.back();
+    if (own != nullptr) {
+      context.use_certificate_chain(asio::buffer(own->certificate));
+      context.use_private_key(asio::buffer(own->key), asio::ssl::context::pem);
+    }
+    auto stream = std::make_unique<Stream>(Dial(), context);
+    error_code error;
+    stream->handshake(asio::ssl::stream_base::client, error);
+    return stream;
+  }
+  bool Serves(Stream& stream) { return Ask(stream, "hello") == "h1:hello"; }
+  static void AwaitPoll() { absl::SleepFor(absl::Milliseconds(2500)); }
+
+  std::vector<std::unique_ptr<asio::ssl::context>> contexts_;
+};
+
+TEST_F(TakenBack, AnAuthorityThatIsRemovedEndsItsConnections) {
+  const TestAuthority other("another");
+  Write("ca.pem", authority_.certificate() + other.certificate());
+  Open();
+  const Credential ours = authority_.Issue("DNS:ours"), theirs = other.Issue("DNS:theirs");
+  const auto first = Connect(&ours), second = Connect(&theirs), nobody = Connect(nullptr);
+  for (const auto* stream : {&first, &second, &nobody}) EXPECT_TRUE(Serves(**stream));
+  Write("ca.pem", authority_.certificate());
+  AwaitPoll();
+  EXPECT_TRUE(Serves(*first));
+  EXPECT_TRUE(Serves(*nobody));
+  EXPECT_FALSE(Serves(*second));
+  EXPECT_EQ(Ended(Closing::kCertificate), 1u);
+  EXPECT_FALSE(Serves(*Connect(&theirs)));
+}
+
+TEST_F(TakenBack, ACertificateThatIsListedEndsItsConnections) {
+  options_.tls.client_crl = Write("crl.pem", authority_.Revoke(nullptr));
+  Open();
+  const Credential good = authority_.Issue("DNS:good"), bad = authority_.Issue("DNS:bad");
+  const auto first = Connect(&good), second = Connect(&bad);
+  EXPECT_TRUE(Serves(*first));
+  EXPECT_TRUE(Serves(*second));
+  Write("crl.pem", "no list");
+  AwaitPoll();
+  EXPECT_TRUE(Serves(*second)) << "a broken file changes nothing";
+  EXPECT_EQ(front_->figures().reload_failures, 1u);
+  Write("crl.pem", authority_.Revoke(&bad));
+  AwaitPoll();
+  EXPECT_TRUE(Serves(*first));
+  EXPECT_FALSE(Serves(*second));
+  EXPECT_FALSE(Serves(*Connect(&bad)));
+  EXPECT_TRUE(Serves(*Connect(&good)));
+  // A list that has ended says nothing of who is good.
+  Write("crl.pem", authority_.Revoke(&bad, /*ended=*/true));
+  AwaitPoll();
+  EXPECT_FALSE(Serves(*Connect(&good)));
+  EXPECT_TRUE(Serves(*Connect(nullptr))) << "who shows no certificate may bring a token";
+}
+
+class Proxied : public FrontTest {
+ protected:
+  Proxied() {
+    options_.trusted_proxies = {"127.0.0.1"};
+    options_.proxy_protocol = true;
+  }
+  // Of a connection that begins so: what it was answered, and who the door took it for.
+  std::pair<std::string, std::string> Says(const std::string& header) {
+    const size_t before = doors_->peers().size();
+    tcp::socket socket = Dial();
+    const std::string answer = Hello(socket, header);
+    const auto peers = doors_->peers();
+    return {answer, peers.size() > before ? peers.back().address : ""};
+  }
+  std::string Hello(tcp::socket& socket, const std::string& header) {
+    error_code error;
+    asio::write(socket, asio::buffer(header + "hello"), error);
+    return Read(socket, std::string("h1:hello").size());
+  }
+  static std::string Binary(char command, char family, const std::string& rest) {
+    return std::string("\r\n\r\n\0\r\nQUIT\n", 12) + command + family +
+           static_cast<char>(rest.size() >> 8) + static_cast<char>(rest.size()) + rest;
+  }
+};
+
+TEST_F(Proxied, TheHeaderSaysWhoCalls) {
+  Open();
+  const std::string v4("\xc0\x00\x02\x07\xc6\x33\x64\x01\x12\x67\x01\xbb", 12);
+  const std::string v6 = std::string("\x20\x01\x0d\xb8", 4) + std::string(11, 0) + '\1' +
+                         std::string(16, 0) + std::string("\x00\x50\x00\x51", 4);
+  for (const auto& [header, address] : std::vector<std::pair<std::string, std::string>>{
+           {"PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n", "192.0.2.7:4711"},
+           {"PROXY TCP6 2001:db8::1 ::1 80 443\r\n", "[2001:db8::1]:80"},
+           {Binary(0x21, 0x11, v4), "192.0.2.7:4711"},
+           {Binary(0x21, 0x11, v4 + std::string(300, 'x')), "192.0.2.7:4711"},
+           {Binary(0x21, 0x21, v6), "[2001:db8::1]:80"}}) {
+    EXPECT_EQ(Says(header), std::pair(std::string("h1:hello"), address)) << header;
+  }
+  // The proxy for itself, or for somebody whom it does not know by an address.
+  for (const std::string& header : {std::string("PROXY UNKNOWN\r\n"), Binary(0x20, 0, ""),
+                                    Binary(0x21, 0x31, std::string(216, 0))}) {
+    const auto [answer, address] = Says(header);
+    EXPECT_EQ(answer, "h1:hello");
+    EXPECT_THAT(address, StartsWith("127.0.0.1:"));
+  }
+}
+
+TEST_F(Proxied, WithoutAHeaderNothingIsServed) {
+  Open();
+  const std::string v4("\xc0\x00\x02\x07\xc6\x33\x64\x01\x12\x67\x01\xbb", 12);
+  uint64_t refused = 0;
+  for (const std::string& begin :
+       {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("PROXY TCP4 2001:db8::1 ::1 1 2\r\n"),
+        std::string("PROXY TCP4 192.0.2.7 198.51.100.1 4711 65536\r\n"),
+        std::string("PROXY TCP4 192.0.2.7\r\n....."),
+        std::string("PROXY  ") + std::string(200, 'x'), Binary(0x22, 0x11, v4),
+        Binary(0x11, 0x11, v4), Binary(0x21, 0x11, v4.substr(0, 11)),
+        Binary(0x21, 0x11, v4 + std::string(3000, 0))}) {
+    EXPECT_EQ(Says(begin).first, "") << begin;
+    EXPECT_EQ(Ended(Closing::kNoProxyHeader), ++refused) << begin;
+  }
+}
+
+TEST_F(Proxied, ClientsAreBoundedByTheirOwnHost) {
+  options_.max_connections_per_host = 2;
+  Open();
+  std::vector<tcp::socket> held;
+  const auto serves = [&](const std::string& host) {
+    held.push_back(Dial());
+    const std::string header = "PROXY TCP4 " + host + " 198.51.100.1 4711 443\r\n";
+    return Hello(held.back(), header) == "h1:hello";
+  };
+  EXPECT_TRUE(serves("192.0.2.7"));
+  EXPECT_TRUE(serves("192.0.2.7"));
+  EXPECT_FALSE(serves("192.0.2.7"));
+  EXPECT_TRUE(serves("192.0.2.8"));
+  EXPECT_EQ(Ended(Closing::kTooManyOfHost), 1u);
+}
+
+TEST_F(Proxied, OthersCannotSayWhoTheyAre) {
+  options_.trusted_proxies = {"192.0.2.0/24"};
+  Open();
+  const std::string header = "PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n";
+  tcp::socket socket = Dial();
+  asio::write(socket, asio::buffer(header));
+  EXPECT_EQ(Read(socket, header.size() + 3), "h1:" + header);
+  EXPECT_THAT(doors_->peers().back().address, StartsWith("127.0.0.1:"));
+}
+
+TEST_F(FrontTest, ATrustedProxyBringsAsManyConnectionsAsItLikes) {
+  options_.max_connections = 40;
+  options_.max_connections_per_host = 2;
+  options_.allowance = {.burst = 5, .per_second = 0};
+  options_.trusted_proxies = {"127.0.0.0/8"};
+  Open();
+  std::vector<tcp::socket> held;
+  for (int i = 0; i < 30; ++i) {
+    held.push_back(Dial());
+    ASSERT_EQ(Ask(held.back(), "GET /"), "h1:GET /") << i;
+  }
+  EXPECT_EQ(doors_->peers().back().host, "");
+  EXPECT_EQ(front_->figures().connections, 30u);
+}
+
+TEST(Networks, ContainWhatTheySay) {
+  const auto contains = [](const std::string& network, const std::string& address) {
+    const auto parsed = Networks::Parse({network});
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return parsed->Contain(asio::ip::make_address(address));
+  };
+  EXPECT_TRUE(contains("10.0.0.0/8", "10.255.0.1"));
+  EXPECT_TRUE(contains("10.0.0.0/8", "::ffff:10.1.2.3"));
+  EXPECT_FALSE(contains("10.0.0.0/8", "11.0.0.1"));
+  EXPECT_TRUE(contains("192.0.2.1", "192.0.2.1"));
+  EXPECT_FALSE(contains("192.0.2.1", "192.0.2.0"));
+  EXPECT_TRUE(contains("0.0.0.0/0", "203.0.113.9"));
+  EXPECT_FALSE(contains("0.0.0.0/0", "2001:db8::1"));
+  EXPECT_TRUE(contains("2001:db8::/32", "2001:db8:1::1"));
+  EXPECT_FALSE(contains("2001:db8::/32", "2001:db9::1"));
+  for (const char* bad : {"", "proxy", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "::/129", "/8"})
+    EXPECT_EQ(Networks::Parse({bad}).status().code(), absl::StatusCode::kInvalidArgument) << bad;
 }
 
 TEST_F(FrontTest, FilesThatDoNotFitAreNamed) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/address.h"
 #include "tests/http/raw_client.h"
 
 namespace dpledger::http {
@@ -318,8 +319,8 @@ TEST_F(HttpServer, BoundsConnections) {
   EXPECT_EQ(second.Read().status, 200);
   EXPECT_EQ(Once(Get("/echo")).status, 0) << "a third of the same address";
   RawClient other(pairs[0][0]), one_more(pairs[1][0]);
-  server_->Serve(pairs[0][1], "192.0.2.1:5");
-  server_->Serve(pairs[1][1], "192.0.2.2:5");
+  server_->Serve(pairs[0][1], "192.0.2.1:5", "192.0.2.1");
+  server_->Serve(pairs[1][1], "192.0.2.2:5", "192.0.2.2");
   other.Send(Get("/echo")), one_more.Send(Get("/echo"));
   EXPECT_EQ(other.Read().status, 200);
   EXPECT_EQ(one_more.Read().status, 0) << "a fourth of all";
@@ -331,10 +332,11 @@ TEST_F(HttpServer, ServesWhatIsHandedIn) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
   RawClient client(pair[0]);
-  server_->Serve(pair[1], "192.0.2.1:5");
+  server_->Serve(pair[1], "192.0.2.1:5", "192.0.2.1");
   client.Send(Post("/echo", "abc"));
   EXPECT_EQ(client.Read().body, "abc");
-  server_->Serve(open("/dev/null", O_RDONLY), "192.0.2.1:6");  // no socket: refused, and closed
+  server_->Serve(open("/dev/null", O_RDONLY), "192.0.2.1:6",
+                 "192.0.2.1");  // no socket: refused, and closed
 }
 
 // Bodies that wait for their ends are bounded together.
@@ -359,7 +361,7 @@ TEST_F(HttpServer, OneAddressDoesNotShutOthersOut) {
     int pair[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     clients.push_back(std::make_unique<RawClient>(pair[0]));
-    server_->Serve(pair[1], peer);
+    server_->Serve(pair[1], peer, std::string(WithoutPort(peer)));
     return *clients.back();
   };
   const std::string begun =
