@@ -1,5 +1,6 @@
-// Log lines that a stranger can cause: at most one a second, so that nobody fills the disk with
-// them. The next line says how many were left out. Thread safe.
+// Log lines that a stranger can cause, or that repeat while something is away: at most one in a
+// second or a minute, so that they do not fill the disk. The next line says how many were left out.
+// Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ namespace dpledger {
 
 class RareLog {
  public:
-  RareLog(const Log* log, std::string event) : log_(*log), event_(std::move(event)) {}
+  RareLog(const Log* log, std::string event, absl::Duration every = absl::Seconds(1))
+      : log_(*log), event_(std::move(event)), every_(every) {}
 
   void Write(std::string_view peer, std::string_view caller, std::string_view reason,
              LogFields more = {}) {
@@ -25,7 +27,7 @@ class RareLog {
     {
       absl::MutexLock lock(&mutex_);
       const absl::Time now = absl::Now();
-      if (now - written_ < absl::Seconds(1) && now >= written_) {
+      if (now - written_ < every_ && now >= written_) {
         ++unsaid_;
         return;
       }
@@ -43,6 +45,7 @@ class RareLog {
  private:
   const Log& log_;
   const std::string event_;
+  const absl::Duration every_;
   absl::Mutex mutex_;
   absl::Time written_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int64_t unsaid_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,7 +1,9 @@
 // `dpledger admin access`: who used the server for what.
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -18,11 +20,16 @@
 namespace dpledger::cli {
 namespace {
 
+constexpr uint64_t kPageSize = 1'000;
+
 struct AccessFlags {
   connection::ServerAccess server;
+  std::string ledger;
   std::string month;
   std::string caller;
+  std::string permission;
   bool refused = false;
+  uint64_t last = 100;
 };
 
 std::string TimeText(const v1::Access& access) {
@@ -48,9 +55,11 @@ void PrintText(const v1::Access& access, Output& out) {
   if (!access.peer().empty()) absl::StrAppend(&who, " at ", access.peer());
   const std::string start = absl::StrCat(TimeText(access), "  ", who, "  ");
   for (const auto& read : access.reads()) {
-    out.Line(absl::StrCat(start, read.permission(), " ",
-                          read.resource().empty() ? "(nothing named)" : read.resource(), "  ",
-                          read.count(), read.count() == 1 ? " time" : " times"));
+    out.Line(
+        absl::StrCat(start, read.permission(), " ",
+                     read.resource().empty() ? "(nothing named)" : read.resource(), "  ",
+                     read.count(), read.count() == 1 ? " time" : " times",
+                     read.entries() == 0 ? "" : absl::StrCat(", ", read.entries(), " entries")));
   }
   if (access.has_refused()) out.Line(absl::StrCat(start, RefusalText(access)));
   if (access.has_administers()) {
@@ -60,33 +69,32 @@ void PrintText(const v1::Access& access, Output& out) {
 }
 
 absl::Status Show(const AccessFlags& flags, Output& out) {
-  const std::string month = flags.month.empty()
-                                ? absl::FormatTime("%Y-%m", absl::Now(), absl::UTCTimeZone())
-                                : flags.month;
-  const std::string ledger = absl::StrCat("projects/access-record/ledgers/", month);
+  v1::ListAccessRequest request;
+  request.set_resource(flags.ledger);
+  request.set_caller(flags.caller);
+  request.set_permission(flags.permission);
+  request.set_refused(flags.refused);
+  request.set_first_month(flags.month);
+  request.set_last_month(flags.month);
   ServerCalls server(flags.server);
-  bundle::EntryStream entries(ledger, &server);
   v1::AccessRead shown;
-  shown.set_ledger(ledger);
-  while (true) {
-    absl::StatusOr<std::string> bytes = entries.Next();
-    if (absl::IsOutOfRange(bytes.status())) break;
-    RETURN_IF_ERROR(bytes.status());
-    v1::LedgerEntry entry;
-    if (!entry.ParseFromString(*bytes)) return absl::DataLossError("server: sent a bad entry");
-    if (!entry.has_note()) continue;
-    v1::Access access;
-    RETURN_IF_ERROR(events::MessageFromJson(entry.note().text(), "a note of the record", access));
-    if (!flags.caller.empty() && access.caller() != flags.caller) continue;
-    if (flags.refused && !access.has_refused()) continue;
-    if (out.json()) {
-      *shown.add_access() = std::move(access);
-    } else {
-      PrintText(access, out);
-    }
+  do {
+    const auto wanted = flags.last - static_cast<uint64_t>(shown.access_size());
+    request.set_page_size(static_cast<uint32_t>(std::min<uint64_t>(wanted, kPageSize)));
+    ASSIGN_OR_RETURN(v1::ListAccessResponse page, server.List(request));
+    for (v1::Access& access : *page.mutable_access()) *shown.add_access() = std::move(access);
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty() &&
+           static_cast<uint64_t>(shown.access_size()) < flags.last);
+  if (out.json()) {
+    out.Answer("", shown);
+    return absl::OkStatus();
   }
-  if (!out.json()) return absl::OkStatus();
-  out.Answer("", shown);
+  // The newest stands last, where a terminal ends.
+  for (auto access = shown.access().rbegin(); access != shown.access().rend(); ++access)
+    PrintText(*access, out);
+  if (!request.page_token().empty())
+    out.Note(absl::StrCat("there may be more before these ", flags.last, ": --last"));
   return absl::OkStatus();
 }
 
@@ -96,12 +104,15 @@ void AddAccessCommand(flags::App& admin, Command& chosen) {
   auto flags = std::make_shared<AccessFlags>();
   flags::App* command = AddCommand(
       admin, "access",
-      "Shows who used the server for what in a month: administration, refusals, and reads added up "
-      "by minute. Appends are not here: each entry of a ledger names its caller.",
-      "  dpledger admin access --server 127.0.0.1:7070 --refused\n"
-      "  dpledger admin access --server 127.0.0.1:7070 --month 2026-11 --caller token:alice");
+      "Shows who used the server for what: administration, refusals, and reads added up by minute; "
+      "of one ledger, who read or exported it. Appends are not here: each entry of a ledger names "
+      "its caller. Lists of many ledgers name none of them.",
+      "  dpledger admin access adult --server 127.0.0.1:7070\n"
+      "  dpledger admin access adult --server 127.0.0.1:7070 --permission export\n"
+      "  dpledger admin access --server 127.0.0.1:7070 --refused --month 2026-11");
   AddRequiredServer(*command, flags->server);
-  command->add_option("--month", flags->month, "YYYY-MM, in UTC; this month if not given")
+  AddLedgerName(*command, "ledger", flags->ledger, "only what was done with this ledger");
+  command->add_option("--month", flags->month, "YYYY-MM, in UTC; all months if not given")
       ->type_name("MONTH")
       ->check([](const std::string& text) {
         absl::Time unused;
@@ -110,6 +121,12 @@ void AddAccessCommand(flags::App& admin, Command& chosen) {
                    : absl::StrCat("must be YYYY-MM, got ", text);
       });
   command->add_option("--caller", flags->caller, "only this caller, as token:alice");
+  command->add_option(
+      "--permission", flags->permission,
+      "only what needed this one: list, ask, read_entries, export, verify, administer");
+  command->add_option("--last", flags->last, "so many at most, the newest")
+      ->check(flags::Range(1, 1'000'000))
+      ->capture_default_str();
   command->add_flag("--refused", flags->refused, "only what was refused");
   command->callback(
       [flags, &chosen] { chosen = [flags](Output& out) { return Show(*flags, out); }; });

@@ -256,4 +256,8 @@ absl::StatusOr<v1::RevokeTokenResponse> ServerCalls::Revoke(const v1::RevokeToke
   return stubs_->Call(stubs_->admin, &v1::AdminService::Stub::RevokeToken, request);
 }
 
+absl::StatusOr<v1::ListAccessResponse> ServerCalls::List(const v1::ListAccessRequest& request) {
+  return stubs_->Call(stubs_->admin, &v1::AdminService::Stub::ListAccess, request);
+}
+
 }  // namespace dpledger::cli

@@ -77,6 +77,7 @@ class ServerCalls : public bundle::ServedLedgers {
   absl::StatusOr<v1::ListTokensResponse> List(const v1::ListTokensRequest& request);
   absl::StatusOr<v1::RotateTokenResponse> Rotate(const v1::RotateTokenRequest& request);
   absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::RevokeTokenRequest& request);
+  absl::StatusOr<v1::ListAccessResponse> List(const v1::ListAccessRequest& request);
 
  private:
   struct Stubs;  // of gRPC's services, whose headers are large

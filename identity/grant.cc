@@ -15,15 +15,15 @@ namespace dpledger::identity {
 namespace {
 
 constexpr std::string_view kPermissionNames[kPermissions] = {
-    "create", "append",        "seal", "seal_with_missing", "fork", "correct", "read_entries",
-    "ask",    "verify_export", "list", "administer"};
+    "create", "append", "seal", "seal_with_missing", "fork", "correct", "read_entries", "export",
+    "ask",    "verify", "list", "administer"};
 constexpr std::string_view kRoleNames[kRoles] = {"trainer", "analyst", "auditor", "admin"};
 
 constexpr uint32_t Bit(Permission permission) { return 1u << static_cast<int>(permission); }
 
 constexpr uint32_t kAnalyst = Bit(Permission::kList) | Bit(Permission::kAsk);
 constexpr uint32_t kAuditor =
-    kAnalyst | Bit(Permission::kReadEntries) | Bit(Permission::kVerifyExport);
+    kAnalyst | Bit(Permission::kReadEntries) | Bit(Permission::kExport) | Bit(Permission::kVerify);
 constexpr uint32_t kTrainer = kAuditor | Bit(Permission::kCreate) | Bit(Permission::kAppend) |
                               Bit(Permission::kSeal) | Bit(Permission::kFork) |
                               Bit(Permission::kCorrect);

@@ -28,14 +28,15 @@ enum class Permission {
   kSeal,             // where every writer has closed
   kSealWithMissing,  // naming writers that never closed
   kFork,
-  kCorrect,       // corrections and notes
-  kReadEntries,   // the entries themselves
-  kAsk,           // accounting questions
-  kVerifyExport,  // checkpoints, proofs, tiles, bundles
-  kList,          // names and heads of ledgers
-  kAdminister,    // tokens, the access record
+  kCorrect,      // corrections and notes
+  kReadEntries,  // the entries themselves
+  kExport,       // the entries, to be kept elsewhere as a bundle
+  kAsk,          // accounting questions
+  kVerify,       // checkpoints, proofs, tiles of hashes
+  kList,         // names and heads of ledgers
+  kAdminister,   // tokens, the access record
 };
-inline constexpr int kPermissions = 11;
+inline constexpr int kPermissions = 12;
 
 enum class Role { kTrainer, kAnalyst, kAuditor, kAdmin };
 inline constexpr int kRoles = 4;
@@ -43,11 +44,11 @@ inline constexpr int kRoles = 4;
 std::string_view PermissionName(Permission permission);  // "append", "seal_with_missing"
 std::string_view RoleName(Role role);                    // "trainer"
 
-//            create append seal fork correct | list ask | read_entries verify_export | the others
-//   trainer    x      x     x    x     x        x    x        x             x
+//            create append seal fork correct | list ask | read_entries export verify | the others
+//   trainer    x      x     x    x     x        x    x        x          x      x
 //   analyst                                     x    x
-//   auditor                                     x    x        x             x
-//   admin      x      x     x    x     x        x    x        x             x           x
+//   auditor                                     x    x        x          x      x
+//   admin      x      x     x    x     x        x    x        x          x      x           x
 bool RoleHas(Role role, Permission permission);
 // The roles that have the permission, the weakest first.
 std::vector<Role> RolesWith(Permission permission);

@@ -47,7 +47,8 @@ class ReadersOnly : public server::Authorizer {
     switch (permission) {
       case server::Permission::kReadEntries:
       case server::Permission::kAsk:
-      case server::Permission::kVerifyExport:
+      case server::Permission::kExport:
+      case server::Permission::kVerify:
       case server::Permission::kList:
         return absl::OkStatus();
       default:
@@ -64,7 +65,7 @@ class ReadersOnly : public server::Authorizer {
 
 struct ReadServices::Parts {
   Parts(const ReadFrom& from, std::shared_ptr<const merkle::Authenticator> key)
-      : ledgers(from.store, nullptr),
+      : ledgers(from.store, from.logs),
         accounting(from.store, Limits(), server::SignedRootOf(from.store, from.logs)),
         tail(from.store, &index, &log),
         totals(Limits().usual_delta,
@@ -86,7 +87,7 @@ struct ReadServices::Parts {
                     [](const server::Caller&, const std::string& ledger) {
                       return !server::IsOfServer(ledger);
                     },
-                    nullptr);
+                    nullptr, nullptr);
   }
 
   // The summaries of all ledgers, or none.

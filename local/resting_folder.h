@@ -34,6 +34,9 @@ class RestingFolder : public server::SignedLogs {
   // FAILED_PRECONDITION (NOT_SIGNED_YET) where a process was killed before it signed so many.
   absl::StatusOr<SignedCheckpoint> AwaitSigned(const std::string& log, uint64_t size,
                                                const server::CallContext& call) override;
+  absl::StatusOr<std::optional<SignedCheckpoint>> LatestSigned(const std::string& log) override {
+    return notary_->Latest(log);
+  }
 
  private:
   explicit RestingFolder(std::unique_ptr<LedgerReader> reader)

@@ -1,9 +1,13 @@
 #include "server/callers.h"
 
+#include <arpa/inet.h>
 #include <openssl/x509.h>
 
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -22,6 +26,18 @@ CertificatePointer Decode(const std::string& der) {
   if (der.empty()) return {nullptr, X509_free};
   const auto* at = reinterpret_cast<const unsigned char*>(der.data());
   return {d2i_X509(nullptr, &at, static_cast<long>(der.size())), X509_free};
+}
+
+// The last one, which the proxy has added: those before it are what its client says. "192.0.2.7" or
+// "[2001:db8::1]"; nothing if it is no address.
+std::optional<std::string> LastAddress(std::string_view forwarded) {
+  const size_t comma = forwarded.rfind(',');
+  std::string last(comma == std::string_view::npos ? forwarded : forwarded.substr(comma + 1));
+  absl::StripAsciiWhitespace(&last);
+  unsigned char unused[sizeof(in6_addr)];
+  if (inet_pton(AF_INET, last.c_str(), unused) == 1) return last;
+  if (inet_pton(AF_INET6, last.c_str(), unused) == 1) return absl::StrCat("[", last, "]");
+  return std::nullopt;
 }
 
 }  // namespace
@@ -80,7 +96,7 @@ void Callers::Run(Desk* desk) {
 
 absl::StatusOr<Caller> Callers::Identify(const Credentials& credentials) {
   if (credentials.doubled) {
-    refused_.Write(AddressOf(credentials.peer), "", "two authorization headers");
+    refused_.Write(AddressOf(credentials), "", "two authorization headers");
     return WithReason(absl::UnauthenticatedError("authorization: must be given once"),
                       {"INVALID_TOKEN", {}});
   }
@@ -91,15 +107,17 @@ absl::StatusOr<Caller> Callers::Identify(const Credentials& credentials) {
       authenticator_->Authenticate({credentials.authorization, certificate.get()}, &refusal);
   if (!caller.ok()) {
     refused_.Write(
-        AddressOf(credentials.peer), refusal.caller,
+        AddressOf(credentials), refusal.caller,
         absl::StrCat(refusal.reason, refusal.detail.empty() ? "" : ": ", refusal.detail));
   }
   return caller;
 }
 
-std::string Callers::AddressOf(const std::string& peer) const {
-  const std::shared_ptr<const front::Peer> found = find_peer_(peer);
-  return found == nullptr ? peer : found->address;
+std::string Callers::AddressOf(const Credentials& credentials) const {
+  const std::shared_ptr<const front::Peer> peer = find_peer_(credentials.peer);
+  if (peer == nullptr) return credentials.peer;
+  if (!peer->host.empty()) return peer->address;
+  return LastAddress(credentials.forwarded).value_or(peer->address);
 }
 
 absl::Status Callers::Decide(const Caller& caller, Permission permission,

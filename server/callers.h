@@ -57,7 +57,8 @@ class Callers : public Identifier, public Authorizer {
   void StopWatching();
 
   absl::StatusOr<Caller> Identify(const Credentials& credentials) override;
-  std::string AddressOf(const std::string& peer) const override;
+  // What a trusted proxy says, of a connection of its own.
+  std::string AddressOf(const Credentials& credentials) const override;
 
   // Of the registry everybody may see the proofs who may see those of some ledger: without them no
   // bundle could be checked. The data set and the creator of a ledger are read once, and only where

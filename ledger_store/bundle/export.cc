@@ -14,7 +14,7 @@ namespace {
 absl::Status CopyEntries(const std::string& ledger, ServedLedgers& server, BundleWriter& writer,
                          ScratchFile& lines, const ExportHooks& hooks) {
   const uint64_t size = writer.checkpoint().size;
-  EntryStream entries(ledger, &server);
+  EntryStream entries(ledger, &server, EntryStream::Purpose::kExport);
   while (writer.missing() > 0) {
     ASSIGN_OR_RETURN(std::string entry, entries.Next());
     // What cannot be shown is taken home all the same: it is what was signed.

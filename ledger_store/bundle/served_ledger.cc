@@ -139,6 +139,7 @@ absl::StatusOr<std::string> EntryStream::Next() {
     request.set_ledger(ledger_);
     request.set_first_sequence(next_);
     request.set_page_size(10'000);
+    request.set_for_export(purpose_ == Purpose::kExport);
     ASSIGN_OR_RETURN(v1::ReadEntriesResponse page, server_.Read(request));
     for (std::string& entry : *page.mutable_entries()) page_.push_back(std::move(entry));
     next_ += page_.size();
@@ -174,7 +175,7 @@ absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Veri
   }
   RETURN_IF_ERROR(give(kCheckpointMember, std::move(evidence.checkpoint)));
 
-  EntryStream stream(ledger, &server);
+  EntryStream stream(ledger, &server, EntryStream::Purpose::kVerify);
   while (const std::optional<std::string> path = verifier.Next()) {
     ASSIGN_OR_RETURN(const merkle::ParsedTilePath tile, merkle::ParseTilePath(*path));
     std::string content;

@@ -42,15 +42,17 @@ absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers& 
 // The entries of a ledger, in order.
 class EntryStream {
  public:
-  // `server` must outlive the stream.
-  EntryStream(std::string ledger, ServedLedgers* server)
-      : ledger_(std::move(ledger)), server_(*server) {}
+  enum class Purpose { kVerify, kExport };
+  // `server` must outlive the stream, and hears what the entries are for.
+  EntryStream(std::string ledger, ServedLedgers* server, Purpose purpose)
+      : ledger_(std::move(ledger)), server_(*server), purpose_(purpose) {}
   // OUT_OF_RANGE after the last.
   absl::StatusOr<std::string> Next();
 
  private:
   const std::string ledger_;
   ServedLedgers& server_;
+  const Purpose purpose_;
   std::deque<std::string> page_;
   uint64_t next_ = 0;  // sequence after the page
   bool at_end_ = false;

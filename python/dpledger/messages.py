@@ -1545,7 +1545,7 @@ class ComputeProfileResponse(Message):
     """What ComputeProfile answers.
 
     points: in the order asked
-    advantage: The most that an attacker's true positive rate exceeds his false positive rate: δ at ε = 0.
+    advantage: The most that an attacker's true positive rate exceeds the false positive rate: δ at ε = 0.
     """
     points: Sequence[ProfilePoint] = ()
     advantage: Optional[Interval] = None

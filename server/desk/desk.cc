@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
@@ -57,8 +58,10 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimespec(now);
 }
 
-// "192.0.2.7" of "ipv4:192.0.2.7:4711".
-std::string_view HostOf(std::string_view peer) { return peer.substr(0, peer.rfind(':')); }
+// Questions do not count: what a trainer has copied wrongly is DATA_LOSS to them, and no damage.
+bool ReadsWhatWasSigned(const Method& method) {
+  return method.permission == Permission::kReadEntries || method.permission == Permission::kVerify;
+}
 
 absl::Status ShuttingDown() { return absl::UnavailableError("the server is shutting down"); }
 
@@ -78,6 +81,7 @@ Desk::Desk(const DeskOptions& options, const Services& services, Identifier* ide
            Authorizer* authorizer, const Log* log)
     : log_(*log),
       usage_(log),
+      damage_(log),
       identifier_(identifier),
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
@@ -136,7 +140,7 @@ void Desk::Identify(const Credentials& credentials, CallContext& context) {
   } else {
     context.identified = std::move(caller).status();
   }
-  context.peer = identifier_->AddressOf(credentials.peer);
+  context.peer = identifier_->AddressOf(credentials);
   if (!context.identified.ok()) usage_.Stranger(context);
 }
 
@@ -144,9 +148,10 @@ absl::Status Desk::GuardRecord(const Caller& caller, const Demand& demand) {
   if (!IsOfServer(demand.resource.name)) return absl::OkStatus();
   switch (demand.permission) {
     case Permission::kList:
-    case Permission::kVerifyExport:
+    case Permission::kVerify:
       return absl::OkStatus();
     case Permission::kReadEntries:
+    case Permission::kExport:
     case Permission::kAsk:
       return authorizer_.Decide(caller, Permission::kAdminister, Resource());
     default:
@@ -157,10 +162,10 @@ absl::Status Desk::GuardRecord(const Caller& caller, const Demand& demand) {
   }
 }
 
-absl::Status Desk::Authorize(const Method& method, const CallContext& call, const Message& message,
-                             std::vector<Demand>& demands) {
-  if (!method.permission.has_value()) return absl::OkStatus();
-  demands = method.demands(message);
+absl::StatusOr<std::vector<Demand>> Desk::Authorize(const Method& method, const CallContext& call,
+                                                    const Message& message) {
+  if (!method.permission.has_value()) return std::vector<Demand>();
+  std::vector<Demand> demands = method.demands(message);
   for (const Demand& demand : demands) {
     absl::Status decided = authorizer_.Decide(call.caller, demand.permission, demand.resource);
     if (decided.ok()) decided = GuardRecord(call.caller, demand);
@@ -168,7 +173,8 @@ absl::Status Desk::Authorize(const Method& method, const CallContext& call, cons
     usage_.Denied(method, call, message, demand);
     return demand.field.empty() ? decided : AboutField(demand.field, decided);
   }
-  return usage_.Allowed(method, call, message);
+  RETURN_IF_ERROR(usage_.Allowed(method, call, message));
+  return demands;
 }
 
 void Desk::Serve(const Method& method, UnaryCall& call) {
@@ -212,7 +218,8 @@ void Desk::Run(const Method& method, UnaryCall& call) {
     request.reset(method.request->New());
     RETURN_IF_ERROR(call.Parse(*request));
     if (log_.Wants(LogLevel::kDebug)) call.names_ = NamesOf(method, *request);
-    return Authorize(method, context, *request, demands);
+    ASSIGN_OR_RETURN(demands, Authorize(method, context, *request));
+    return absl::OkStatus();
   });
   if (!ready.ok()) {
     Finish(method, call, std::move(ready));
@@ -224,8 +231,11 @@ void Desk::Run(const Method& method, UnaryCall& call) {
              absl::StatusOr<MessagePointer> answer = method.answer(*request, context);
              if (call.permit_ != nullptr) call.permit_->Charge(ProcessorTime() - began);
              usage_.Refused(context, answer.status());
+             if (absl::IsDataLoss(answer.status()) && ReadsWhatWasSigned(method))
+               damage_.Note(NamesOf(method, *request).ledger, answer.status());
              if (!answer.ok()) return answer;
-             usage_.Served(context, demands);
+             usage_.Served(context, demands,
+                           method.entries ? method.entries(*request, **answer) : 0);
              if (method.hide) {
                method.hide(**answer, [&](const Demand& demand) {
                  return authorizer_.Decide(context.caller, demand.permission, demand.resource).ok();
@@ -281,8 +291,10 @@ absl::StatusOr<std::unique_ptr<OpenStream>> Desk::Open(const Method& method,
     if (method.permission.has_value()) RETURN_IF_ERROR(context.identified);
     ASSIGN_OR_RETURN(std::unique_ptr<Quotas::Permit> permit, AdmitStream(method, context));
     std::vector<Demand> demands;
-    if (request != nullptr) RETURN_IF_ERROR(Authorize(method, context, *request, demands));
-    usage_.Served(context, demands);
+    if (request != nullptr) {
+      ASSIGN_OR_RETURN(demands, Authorize(method, context, *request));
+    }
+    usage_.Served(context, demands, 0);
     return std::unique_ptr<OpenStream>(
         new OpenStream(this, &method, &context, door, std::move(request), std::move(permit)));
   });
@@ -296,14 +308,15 @@ absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStream(const Method& 
                                                                   const CallContext& context) {
   if (!method.permission.has_value()) {
     // Callers are not asked for a name: of one host, whatever connection it takes.
-    return quotas_.AdmitStream(absl::StrCat("host ", ToAbsl(HostOf(context.peer))), kMostStreams);
+    return quotas_.AdmitStream(absl::StrCat("host ", ToAbsl(WithoutPort(context.peer))),
+                               kMostStreams);
   }
   if (method.kind != CallKind::kServerStream) return nullptr;
   return quotas_.AdmitStream(context.party, kMostStreams);
 }
 
 absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStranger(const CallContext& context) {
-  return quotas_.AdmitStream(absl::StrCat("stranger ", ToAbsl(HostOf(context.peer))),
+  return quotas_.AdmitStream(absl::StrCat("stranger ", ToAbsl(WithoutPort(context.peer))),
                              kMostStrangers);
 }
 
@@ -327,10 +340,8 @@ void OpenStream::Start() {
 void OpenStream::Received(absl::StatusOr<MessagePointer> message) {
   if (desk_.observer_ != nullptr) desk_.observer_->OnReceived(method_);
   if (message.ok()) {
-    absl::Status allowed = Guarded([&] {
-      std::vector<Demand> demands;
-      return desk_.Authorize(method_, context_, **message, demands);
-    });
+    absl::Status allowed =
+        Guarded([&] { return desk_.Authorize(method_, context_, **message).status(); });
     if (!allowed.ok()) message = std::move(allowed);
   }
   stream_->OnRead(std::move(message));

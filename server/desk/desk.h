@@ -35,6 +35,7 @@
 #include "server/desk/call_gate.h"
 #include "server/desk/call_names.h"
 #include "server/desk/call_observer.h"
+#include "server/desk/damage.h"
 #include "server/desk/health.h"
 #include "server/desk/identifier.h"
 #include "server/desk/method.h"
@@ -148,6 +149,7 @@ class Desk {
   const std::vector<Method>& methods() const { return methods_; }
   Health& health() { return health_; }
   const Quotas& quotas() const { return quotas_; }
+  const Damage& damage() const { return damage_; }
 
   // Fills in who calls and from where. A door does it before Serve or Open.
   void Identify(const Credentials& credentials, CallContext& context);
@@ -185,10 +187,9 @@ class Desk {
     Caller caller;
   };
 
-  // Whether the caller may send this message. Logs it if not, and records it. Fills in what the
-  // message demands.
-  absl::Status Authorize(const Method& method, const CallContext& call, const Message& message,
-                         std::vector<Demand>& demands);
+  // What the message demands, if the caller may send it. Logs it if not, and records it.
+  absl::StatusOr<std::vector<Demand>> Authorize(const Method& method, const CallContext& call,
+                                                const Message& message);
   // What a stream holds; null for those that bring entries, which the store bounds.
   absl::StatusOr<std::unique_ptr<Quotas::Permit>> AdmitStream(const Method& method,
                                                               const CallContext& context);
@@ -202,6 +203,7 @@ class Desk {
 
   const Log& log_;
   Usage usage_;
+  Damage damage_;
   Identifier* const identifier_;
   AllowAll allow_all_;
   Authorizer& authorizer_;

@@ -11,9 +11,10 @@ namespace dpledger::server {
 
 // What a call shows. Nothing of it is checked.
 struct Credentials {
-  std::string_view authorization;  // the header's value; empty: there is none
-  bool doubled = false;            // the header came more than once
-  std::string peer;                // the connection, as CallContext::peer has it
+  std::string_view authorization;   // the header's value; empty: there is none
+  bool doubled = false;             // the header came more than once
+  std::string peer;                 // the connection, as CallContext::peer has it
+  std::string_view forwarded = {};  // X-Forwarded-For, the last one; empty: there is none
 };
 
 // Thread safe.
@@ -22,8 +23,8 @@ class Identifier {
   virtual ~Identifier() = default;
   // UNAUTHENTICATED is the call's answer. Called for every call, on the door's own thread.
   virtual absl::StatusOr<Caller> Identify(const Credentials& credentials) = 0;
-  // The address behind a connection, for log lines.
-  virtual std::string AddressOf(const std::string& peer) const = 0;
+  // The address that a call came from, for log lines and shares of hosts.
+  virtual std::string AddressOf(const Credentials& credentials) const = 0;
 };
 
 }  // namespace dpledger::server

@@ -7,6 +7,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -60,6 +61,8 @@ struct Method {
   // Takes out of an answer what the caller may not see. May be empty.
   std::function<void(Message& response, const std::function<bool(const Demand&)>& allowed)> hide;
   Pool pool = Pool::kInline;  // unary alone
+  // How many entries of a ledger an answer hands out, for the access record. Empty: none.
+  std::function<uint64_t(const Message& request, const Message& response)> entries;
 
   // ---- Exactly one of these ----
   // A unary method. It may take the request apart.

@@ -82,6 +82,11 @@ Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
   return {{Permission::kFork, LedgerCalled(request.parent())}, {Permission::kCreate, fork}};
 }
 
+Demands DemandsOfRead(const v1::ReadEntriesRequest& request) {
+  const bool keeps = request.for_export();
+  return {{keeps ? Permission::kExport : Permission::kReadEntries, LedgerCalled(request.ledger())}};
+}
+
 // Inline: a thread that waits for the disk would keep others from joining the same sync.
 Method AppendBatchRow(LedgerService* ledgers) {
   Method row = RowOf("LedgerService", "AppendBatch", v1::AppendBatchRequest::default_instance(),
@@ -136,9 +141,13 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
   rows.push_back(ForEach<v1::AppendRequest>(
       Permission::kAppend, [](const auto& r) { return DemandsOfBatch(r.batch()); },
       AppendRow(service, append_window)));
-  rows.push_back(For<v1::ReadEntriesRequest>(
-      Permission::kReadEntries, [](const auto& r) { return LedgerCalled(r.ledger()); },
-      unary("ReadEntries", Pool::kStore, &S::ReadEntries)));
+  rows.push_back(
+      ForEach<v1::ReadEntriesRequest>(Permission::kReadEntries, DemandsOfRead,
+                                      unary("ReadEntries", Pool::kStore, &S::ReadEntries)));
+  rows.back().entries = [](const Message&, const Message& response) {
+    return static_cast<uint64_t>(
+        static_cast<const v1::ReadEntriesResponse&>(response).entries_size());
+  };
   rows.push_back(ForEach<v1::SealLedgerRequest>(Permission::kSeal, DemandsOfSeal,
                                                 unary("SealLedger", Pool::kStore, &S::SealLedger)));
   // On the pool of those who wait for signatures: it may be one of them.
@@ -205,23 +214,42 @@ void AddAccountingService(AccountingService* service, std::vector<Method>& rows)
 
 // ---- AuditService ----
 
+Resource LogCalled(const std::string& log) {
+  return log == kRegistryLog ? Resource{Resource::Kind::kRegistry, ""} : LedgerCalled(log);
+}
+
+// The entries of a ledger; those of the registry are for whoever verifies something.
+bool ReadsEntries(const v1::GetTileRequest& request) {
+  return request.log() != kRegistryLog && request.path().starts_with("tile/entries/");
+}
+
+Demands DemandsOfTile(const v1::GetTileRequest& request) {
+  return {{ReadsEntries(request) ? Permission::kReadEntries : Permission::kVerify,
+           LogCalled(request.log())}};
+}
+
+uint64_t EntriesOfTile(const Message& request, const Message&) {
+  const auto& asked = static_cast<const v1::GetTileRequest&>(request);
+  const absl::StatusOr<merkle::ParsedTilePath> path = merkle::ParseTilePath(asked.path());
+  return ReadsEntries(asked) && path.ok() ? static_cast<uint64_t>(path->tile.width) : 0;
+}
+
 void AddAuditService(AuditService* service, std::vector<Method>& rows) {
   using S = AuditService;
   const auto proof = [&]<typename Request, typename Response>(
                          const char* name, absl::StatusOr<Response> (S::*method)(
                                                const Request&, const CallContext&)) {
     rows.push_back(For<Request>(
-        Permission::kVerifyExport,
-        [](const Request& request) {
-          return request.log() == kRegistryLog ? Resource{Resource::Kind::kRegistry, ""}
-                                               : LedgerCalled(request.log());
-        },
+        Permission::kVerify, [](const Request& request) { return LogCalled(request.log()); },
         Unary("AuditService", name, Pool::kAudit, service, method)));
   };
   proof("GetCheckpoint", &S::GetCheckpoint);
   proof("GetInclusionProof", &S::GetInclusionProof);
   proof("GetConsistencyProof", &S::GetConsistencyProof);
-  proof("GetTile", &S::GetTile);
+  rows.push_back(ForEach<v1::GetTileRequest>(
+      Permission::kVerify, DemandsOfTile,
+      Unary("AuditService", "GetTile", Pool::kAudit, service, &S::GetTile)));
+  rows.back().entries = EntriesOfTile;
   proof("ListRegistrations", &S::ListRegistrations);
 }
 
@@ -232,7 +260,7 @@ Demands DemandsOfStatement(const v1::GetStatementRequest& request) {
   const Resource about = request.has_dataset()
                              ? Resource{Resource::Kind::kDataset, request.dataset()}
                              : LedgerCalled(request.ledger());
-  return {{Permission::kAsk, about}, {Permission::kVerifyExport, about}};
+  return {{Permission::kAsk, about}, {Permission::kVerify, about}};
 }
 
 void AddStatementService(StatementService* service, std::vector<Method>& rows) {
@@ -271,10 +299,10 @@ void AddRecomputeService(RecomputeService* service, std::vector<Method>& rows) {
 
 // ---- AdminService ----
 
-absl::StatusOr<MessagePointer> HasNoTokens(Message&, const CallContext&) {
-  return WithReason(
-      absl::FailedPreconditionError("the server was started without --identity: it has no tokens"),
-      {"NO_IDENTITY", {}});
+absl::StatusOr<MessagePointer> KnowsNoCallers(Message&, const CallContext&) {
+  return WithReason(absl::FailedPreconditionError("the server was started without --identity: it "
+                                                  "has no tokens, and records no callers"),
+                    {"NO_IDENTITY", {}});
 }
 
 void AddAdminService(AdminService* service, std::vector<Method>& rows) {
@@ -285,12 +313,14 @@ void AddAdminService(AdminService* service, std::vector<Method>& rows) {
     rows.push_back(For<Request>(
         Permission::kAdminister, [](const Request&) { return Resource(); },
         Unary("AdminService", name, Pool::kStore, service, method)));
-    if (service == nullptr) rows.back().answer = HasNoTokens;
+    if (service == nullptr) rows.back().answer = KnowsNoCallers;
   };
   change("CreateToken", &S::CreateToken);
   change("ListTokens", &S::ListTokens);
   change("RotateToken", &S::RotateToken);
   change("RevokeToken", &S::RevokeToken);
+  change("ListAccess", &S::ListAccess);
+  rows.back().pool = Pool::kList;
 }
 
 // ---- Health and reflection: whoever reaches the port may ask ----

@@ -15,9 +15,10 @@ std::string NameOf(const Resource& resource) {
   return resource.kind == Resource::Kind::kRegistry ? "registry" : resource.name;
 }
 
-// The name in a request to administer something; empty if it has none.
+// The name in a request to administer something, or of what is asked about; empty if it has none.
 std::string AboutOf(const Message& message) {
-  const auto* const field = message.GetDescriptor()->FindFieldByName("name");
+  const auto* field = message.GetDescriptor()->FindFieldByName("name");
+  if (field == nullptr) field = message.GetDescriptor()->FindFieldByName("resource");
   if (field == nullptr || field->is_repeated() ||
       field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_STRING) {
     return "";
@@ -30,7 +31,8 @@ bool Reads(Permission permission) {
     case Permission::kList:
     case Permission::kAsk:
     case Permission::kReadEntries:
-    case Permission::kVerifyExport:
+    case Permission::kExport:
+    case Permission::kVerify:
       return true;
     default:
       return false;
@@ -74,12 +76,12 @@ void Usage::Refused(const CallContext& call, const absl::Status& status) {
   record_->Refused(call.caller.name, call.peer, std::move(refused));
 }
 
-void Usage::Served(const CallContext& call, const std::vector<Demand>& demands) {
+void Usage::Served(const CallContext& call, const std::vector<Demand>& demands, uint64_t entries) {
   if (record_ == nullptr) return;
   for (const Demand& demand : demands) {
     if (Reads(demand.permission)) {
       record_->Reads(call.caller.name, identity::PermissionName(demand.permission),
-                     NameOf(demand.resource));
+                     NameOf(demand.resource), entries);
     }
   }
 }

@@ -30,8 +30,8 @@ class Usage {
   void Refused(const CallContext& call, const absl::Status& status);
   // The caller may do all that. An error: it cannot be recorded and must not be done.
   absl::Status Allowed(const Method& method, const CallContext& call, const Message& message);
-  // A service has answered what `demands` are of, or a stream was opened.
-  void Served(const CallContext& call, const std::vector<Demand>& demands);
+  // A service has answered what `demands` are of, with so many entries, or a stream was opened.
+  void Served(const CallContext& call, const std::vector<Demand>& demands, uint64_t entries);
 
  private:
   RareLog refused_;

@@ -47,6 +47,9 @@ CallContext ContextOf(grpc::CallbackServerContext* context, Desk& desk) {
     credentials.doubled = !credentials.authorization.empty();
     credentials.authorization = {header->second.data(), header->second.size()};
   }
+  const auto forwarded = context->client_metadata().equal_range("x-forwarded-for");
+  for (auto header = forwarded.first; header != forwarded.second; ++header)
+    credentials.forwarded = {header->second.data(), header->second.size()};
   desk.Identify(credentials, call);
   return call;
 }

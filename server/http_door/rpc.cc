@@ -151,7 +151,8 @@ class HttpServerStream : public StreamDoor, public std::enable_shared_from_this<
 Credentials CredentialsOf(const http::Request& request) {
   return {.authorization = request.Find("authorization").value_or(""),
           .doubled = http::Count(request.headers, "authorization") > 1,
-          .peer = request.peer};
+          .peer = request.peer,
+          .forwarded = http::Last(request.headers, "x-forwarded-for").value_or("")};
 }
 
 void ServeRpc(Desk& desk, const Method& method, http::Request request,

@@ -43,7 +43,10 @@ std::string NewWriter() {
 }  // namespace
 
 AccessRecord::AccessRecord(LedgerStore* store, Clock* clock, const Log* log)
-    : store_(*store), clock_(*clock), failed_(log, "access_not_recorded"), writer_(NewWriter()) {}
+    : store_(*store),
+      clock_(*clock),
+      failed_(log, "access_not_recorded", absl::Minutes(1)),
+      writer_(NewWriter()) {}
 
 AccessRecord::~AccessRecord() { Stop(); }
 
@@ -93,7 +96,7 @@ AccessRecord::Minute& AccessRecord::MinuteOf(const std::string& caller) {
 }
 
 void AccessRecord::Reads(const std::string& caller, std::string_view permission,
-                         const std::string& resource) {
+                         const std::string& resource, uint64_t entries) {
   absl::MutexLock lock(&mutex_);
   Minute& minute = MinuteOf(caller);
   std::pair<std::string, std::string> key(permission, Cut(resource));
@@ -105,7 +108,9 @@ void AccessRecord::Reads(const std::string& caller, std::string_view permission,
       minute.bytes += bytes;
     }
   }
-  ++minute.reads[std::move(key)];
+  Read& read = minute.reads[std::move(key)];
+  ++read.count;
+  read.entries += entries;
 }
 
 void AccessRecord::Refused(const std::string& caller, const std::string& peer,
@@ -148,7 +153,7 @@ void AccessRecord::CollectMinute(bool all) {
   for (const auto& [caller, done] : callers_) {
     v1::Access access = New(caller, "", minute_);
     size_t bytes = kMaxTextBytes;
-    for (const auto& [key, count] : done.reads) {
+    for (const auto& [key, read] : done.reads) {
       if (bytes > kMaxNoteBytes - 2 * kMaxReadBytes) {
         Add(access);
         access.clear_reads();
@@ -157,7 +162,8 @@ void AccessRecord::CollectMinute(bool all) {
       v1::Access::Reads& reads = *access.add_reads();
       reads.set_permission(key.first);
       reads.set_resource(key.second);
-      reads.set_count(count);
+      reads.set_count(read.count);
+      reads.set_entries(read.entries);
       bytes += events::MessageToJson(reads).size() + 1;
     }
     if (access.reads_size() > 0) Add(access);

@@ -55,7 +55,9 @@ class AccessRecord {
   void Stop();
 
   // Do not wait.
-  void Reads(const std::string& caller, std::string_view permission, const std::string& resource);
+  // `entries`: how many of the resource's were handed out.
+  void Reads(const std::string& caller, std::string_view permission, const std::string& resource,
+             uint64_t entries);
   void Refused(const std::string& caller, const std::string& peer, v1::Access::Refused refused);
 
   // Waits until it is stored. UNAVAILABLE (ACCESS_NOT_RECORDED): it must not be done.
@@ -66,10 +68,14 @@ class AccessRecord {
   absl::Status Flush();
 
  private:
+  struct Read {
+    uint64_t count = 0;
+    uint64_t entries = 0;
+  };
   // What one caller, or all whom nobody knows (""), did in this minute.
   struct Minute {
-    std::map<std::pair<std::string, std::string>, uint64_t> reads;  // by permission and resource
-    size_t bytes = 0;                                               // of the keys of `reads`
+    std::map<std::pair<std::string, std::string>, Read> reads;  // by permission and resource
+    size_t bytes = 0;                                           // of the keys of `reads`
     uint64_t refused = 0;
   };
 

@@ -66,7 +66,7 @@ RecomputeService::RecomputeService(LedgerStore* store, AccountingService* accoun
       finder_(*finder),
       options_(std::move(options)),
       clock_(*clock),
-      failed_(log, "recompute_failed"),
+      failed_(log, "recompute_failed", absl::Minutes(1)),
       holder_(NewHolder()) {}
 
 RecomputeService::~RecomputeService() { Stop(); }

@@ -152,4 +152,9 @@ absl::StatusOr<v1::RevokeTokenResponse> AdminService::RevokeToken(
   return response;
 }
 
+absl::StatusOr<v1::ListAccessResponse> AdminService::ListAccess(
+    const v1::ListAccessRequest& request, const CallContext& call) {
+  return access_.List(request, call);
+}
+
 }  // namespace dpledger::server

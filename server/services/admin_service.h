@@ -1,6 +1,6 @@
 // The AdminService, without a transport: proto/dpledger/v1/admin_service.proto says what each call
-// means. Whoever calls it has checked the permission `administer`. Thread safe. Changes wait for
-// the disk.
+// means. Whoever calls it has checked the permission `administer`. Thread safe. Calls wait for the
+// disk.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,13 +8,15 @@
 #include "dpledger/v1/admin_service.pb.h"
 #include "identity/token_store.h"
 #include "server/call_context.h"
+#include "server/own_ledgers/access_history.h"
 
 namespace dpledger::server {
 
 class AdminService {
  public:
-  // `tokens` and `clock` must outlive the service.
-  AdminService(identity::TokenStore* tokens, Clock* clock) : tokens_(*tokens), clock_(*clock) {}
+  // `tokens` and `clock` must outlive the service, and so must what `access` reads.
+  AdminService(identity::TokenStore* tokens, Clock* clock, AccessHistory access)
+      : tokens_(*tokens), clock_(*clock), access_(access) {}
 
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request,
                                                       const CallContext& call);
@@ -24,10 +26,13 @@ class AdminService {
                                                       const CallContext& call);
   absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(const v1::RevokeTokenRequest& request,
                                                       const CallContext& call);
+  absl::StatusOr<v1::ListAccessResponse> ListAccess(const v1::ListAccessRequest& request,
+                                                    const CallContext& call);
 
  private:
   identity::TokenStore& tokens_;
   Clock& clock_;
+  const AccessHistory access_;
 };
 
 }  // namespace dpledger::server

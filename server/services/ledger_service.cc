@@ -91,18 +91,9 @@ absl::StatusOr<v1::ReadEntriesResponse> LedgerService::ReadEntries(
   ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size(), 1000, 10'000));
   RETURN_IF_ERROR(events::CheckLedgerName("ledger", request.ledger()));
   ASSIGN_OR_RETURN(const v1::Ledger ledger, store_->Get(request.ledger(), kNoWriters));
-  ASSIGN_OR_RETURN(
-      std::vector<std::string> entries,
-      store_->Read(request.ledger(), request.first_sequence(), page_size, kMaxAnswerBytes));
-  // What was signed leaves as it was signed, or not at all.
-  std::optional<SignedCheckpoint> latest;
-  if (signing_ != nullptr) {
-    ASSIGN_OR_RETURN(latest, signing_->notary().Latest(request.ledger()));
-  }
-  if (latest.has_value()) {
-    LogReader signed_log(*store_, request.ledger(), *std::move(latest));
-    RETURN_IF_ERROR(signed_log.Check(request.first_sequence(), entries));
-  }
+  ASSIGN_OR_RETURN(std::vector<std::string> entries,
+                   ReadSigned(*store_, *logs_, request.ledger(),
+                              {request.first_sequence(), page_size, kMaxAnswerBytes}));
   v1::ReadEntriesResponse response;
   const uint64_t next = request.first_sequence() + entries.size();
   if (next < ledger.size()) response.set_next_sequence(next);
@@ -114,7 +105,7 @@ absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest
                                                      const CallContext& call) {
   absl::StatusOr<v1::Ledger> sealed = store_->Seal(request, call.NameInEntries());
   // Nothing more is to come: whoever takes the ledger away need not wait for the next round.
-  if (sealed.ok()) signing_->Nudge();
+  if (sealed.ok() && sealed_) sealed_();
   return sealed;
 }
 
@@ -144,7 +135,7 @@ absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest
     std::memcpy(point.root.data(), ledger.root_hash().data(), point.root.size());
     return point;
   }
-  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, signing_->AwaitSigned(parent, point.size, call));
+  ASSIGN_OR_RETURN(SignedCheckpoint checkpoint, logs_->AwaitSigned(parent, point.size, call));
   LogReader reader(*store_, parent, std::move(checkpoint));
   ASSIGN_OR_RETURN(point.root, reader.RootAt("parent_size", point.size));
   return point;

@@ -7,7 +7,9 @@
 // signature too. What they write names the call's caller.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "dpledger/v1/ledger.pb.h"
@@ -15,16 +17,17 @@
 #include "ledger_store/store.h"
 #include "server/call_context.h"
 #include "server/signing/receipt_signer.h"
-#include "server/signing/signing_loop.h"
+#include "server/signing/signed_logs.h"
 
 namespace dpledger::server {
 
 class LedgerService {
  public:
-  // `store`, `signing` and `signer` must outlive the service. Without a signer no receipt is
-  // signed.
-  LedgerService(LedgerStore* store, SigningLoop* signing, const ReceiptSigner* signer = nullptr)
-      : store_(store), signing_(signing), signer_(signer) {}
+  // `store`, `logs` and `signer` must outlive the service. Without a signer no receipt is signed.
+  // `sealed` is called when a ledger was sealed; it may be empty.
+  LedgerService(LedgerStore* store, SignedLogs* logs, const ReceiptSigner* signer = nullptr,
+                std::function<void()> sealed = nullptr)
+      : store_(store), logs_(logs), signer_(signer), sealed_(std::move(sealed)) {}
 
   absl::StatusOr<v1::Ledger> CreateLedger(const v1::CreateLedgerRequest& request,
                                           const CallContext& call);
@@ -49,8 +52,9 @@ class LedgerService {
                                         const CallContext& call);
 
   LedgerStore* const store_;
-  SigningLoop* const signing_;
+  SignedLogs* const logs_;
   const ReceiptSigner* const signer_;
+  const std::function<void()> sealed_;
 };
 
 }  // namespace dpledger::server

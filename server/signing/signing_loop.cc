@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/absl_view.h"
 #include "base/status.h"
 
 namespace dpledger::server {
@@ -31,6 +32,7 @@ SigningLoop::SigningLoop(Notary* notary, absl::Duration every, const Log* log,
     : notary_(*notary),
       every_(every),
       log_(*log),
+      delayed_(log, "signing_delayed", absl::Minutes(1)),
       stalled_after_(stalled_after),
       clock_(*clock),
       alive_at_(clock->Steady()),
@@ -135,10 +137,11 @@ void SigningLoop::Run() {
     const absl::Status& status = signed_round.status();
     more = signed_round.ok() && signed_round->more;
     pause = signed_round.ok() && signed_round->elsewhere ? std::min(every_, kFollowEvery) : every_;
-    if (!status.ok()) {
-      const bool later = MaySucceedLater(status);
-      log_.Write(later ? LogLevel::kWarning : LogLevel::kError,
-                 later ? "signing_delayed" : "signing_failed",
+    if (MaySucceedLater(status)) {
+      delayed_.Write("", "", FromAbsl(status.message()),
+                     {{"code", absl::StatusCodeToString(status.code())}});
+    } else if (!status.ok()) {
+      log_.Write(LogLevel::kError, "signing_failed",
                  {{"code", absl::StatusCodeToString(status.code())},
                   {"message", std::string(status.message())}});
     } else if (signed_round->ledgers != 0 && log_.Wants(LogLevel::kDebug)) {

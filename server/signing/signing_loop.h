@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/rare_log.h"
 #include "ledger_store/evidence/notary.h"
 #include "server/call_context.h"
 #include "server/log.h"
@@ -49,6 +50,9 @@ class SigningLoop : public SignedLogs {
   // deadline or after half a minute; CANCELLED; the loop's failure.
   absl::StatusOr<SignedCheckpoint> AwaitSigned(const std::string& log, uint64_t size,
                                                const CallContext& call) override;
+  absl::StatusOr<std::optional<SignedCheckpoint>> LatestSigned(const std::string& log) override {
+    return notary_.Latest(log);
+  }
 
   // Whether ledgers get signed, by this process or another one, at a time that can be trusted.
   // UNAVAILABLE: SIGNING_STALLED if no round has shown that for `stalled_after`; CLOCK_JUMPED if
@@ -71,6 +75,7 @@ class SigningLoop : public SignedLogs {
   Notary& notary_;
   const absl::Duration every_;
   const Log& log_;
+  RareLog delayed_;
   const absl::Duration stalled_after_;
   Clock& clock_;
 

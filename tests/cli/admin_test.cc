@@ -88,7 +88,8 @@ class AdminToken : public ::testing::Test {
   TemporaryFolder folder_;
   std::unique_ptr<identity::TokenFile> tokens_ =
       *identity::TokenFile::Open(folder_.File("tokens"), Clock::System(), nullptr);
-  server::AdminService service_{tokens_.get(), Clock::System()};
+  server::AdminService service_{tokens_.get(), Clock::System(),
+                                server::AccessHistory(nullptr, nullptr)};
   identity::Authenticator authenticator_{tokens_.get(), {}, Clock::System()};
   AdminDoor door_{&service_};
   std::unique_ptr<grpc::Server> server_;

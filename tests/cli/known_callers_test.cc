@@ -370,6 +370,22 @@ TEST_F(KnownCallers, WhoDidWhatIsRecorded) {
   EXPECT_THAT(Run({"admin", "access", "--month", "2026-13"}, admin_).err,
               HasSubstr("must be YYYY-MM"));
 
+  // Who exported the ledger is one question; the others that looked at it are not in its answer.
+  const std::string run = folder_.File("run.bundle");
+  ASSERT_EQ(Run({"ledger", "export", "run", "--output", run}, auditor).exit_code, 0);
+  ASSERT_EQ(Run({"ledger", "read", "run"}, trainer_).exit_code, 0);
+  const auto exports = [&] {
+    return Run({"admin", "access", "run", "--permission", "export"}, admin_).out;
+  };
+  const absl::Time until = absl::Now() + absl::Seconds(90);  // reads are recorded by the minute
+  while (exports().empty() && absl::Now() < until) absl::SleepFor(absl::Seconds(1));
+  EXPECT_THAT(exports(),
+              AllOf(HasSubstr("token:auditor  export projects/default/ledgers/run  1 time"),
+                    HasSubstr(" entries"), Not(HasSubstr("spiffe"))));
+  const std::string reads = Run({"admin", "access", "run"}, admin_).out;
+  EXPECT_THAT(reads, AllOf(HasSubstr("read_entries"), HasSubstr("refused append")));
+  EXPECT_THAT(reads, Not(HasSubstr("administers: CreateToken")));
+
   // It is evidence like any other ledger.
   const std::string month = absl::FormatTime("%Y-%m", absl::Now(), absl::UTCTimeZone());
   const std::string ledger = absl::StrCat("projects/access-record/ledgers/", month);

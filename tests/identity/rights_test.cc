@@ -35,12 +35,12 @@ Resource Ledger(const std::string& name, const std::string& data_set = "",
 TEST(Roles, HaveThesePermissions) {
   // The table of identity/grant.h, permission by permission: T, A(nalyst), U (auditor), M (admin).
   const std::map<Permission, std::string> expected = {
-      {Permission::kCreate, "TM"},        {Permission::kAppend, "TM"},
-      {Permission::kSeal, "TM"},          {Permission::kSealWithMissing, "M"},
-      {Permission::kFork, "TM"},          {Permission::kCorrect, "TM"},
-      {Permission::kReadEntries, "TUM"},  {Permission::kAsk, "TAUM"},
-      {Permission::kVerifyExport, "TUM"}, {Permission::kList, "TAUM"},
-      {Permission::kAdminister, "M"}};
+      {Permission::kCreate, "TM"},       {Permission::kAppend, "TM"},
+      {Permission::kSeal, "TM"},         {Permission::kSealWithMissing, "M"},
+      {Permission::kFork, "TM"},         {Permission::kCorrect, "TM"},
+      {Permission::kReadEntries, "TUM"}, {Permission::kAsk, "TAUM"},
+      {Permission::kExport, "TUM"},      {Permission::kVerify, "TUM"},
+      {Permission::kList, "TAUM"},       {Permission::kAdminister, "M"}};
   ASSERT_EQ(expected.size(), static_cast<size_t>(kPermissions));
   for (const auto& [permission, roles] : expected) {
     std::string have;

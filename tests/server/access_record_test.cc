@@ -68,14 +68,15 @@ class AccessRecordTest : public testing::Test {
 
 TEST_F(AccessRecordTest, AddsReadsUpByCallerResourceAndMinute) {
   Begin();
-  for (int i = 0; i < 3; ++i) record_->Reads("token:ann", "ask", "projects/p/ledgers/l");
-  record_->Reads("token:ann", "ask", "projects/p/ledgers/m");
-  record_->Reads("token:ann", "read_entries", "projects/p/ledgers/l");
-  record_->Reads("token:bob", "ask", "projects/p/ledgers/l");
+  for (int i = 0; i < 3; ++i) record_->Reads("token:ann", "ask", "projects/p/ledgers/l", 0);
+  record_->Reads("token:ann", "ask", "projects/p/ledgers/m", 0);
+  record_->Reads("token:ann", "read_entries", "projects/p/ledgers/l", 70);
+  record_->Reads("token:ann", "read_entries", "projects/p/ledgers/l", 30);
+  record_->Reads("token:bob", "ask", "projects/p/ledgers/l", 0);
   ASSERT_TRUE(record_->Flush().ok());
   EXPECT_EQ(Recorded().size(), 0) << "the minute is not over";
   Pass(absl::Minutes(1));
-  record_->Reads("token:ann", "ask", "projects/p/ledgers/l");
+  record_->Reads("token:ann", "ask", "projects/p/ledgers/l", 0);
   ASSERT_TRUE(record_->Flush().ok());
   std::vector<v1::Access> recorded = Recorded();
   ASSERT_EQ(recorded.size(), 2);
@@ -83,10 +84,11 @@ TEST_F(AccessRecordTest, AddsReadsUpByCallerResourceAndMinute) {
   EXPECT_EQ(recorded[0].time().seconds() % 60, 0);
   std::vector<std::string> reads;
   for (const auto& read : recorded[0].reads()) {
-    reads.push_back(absl::StrCat(read.permission(), " ", read.resource(), " ", read.count()));
+    reads.push_back(absl::StrCat(read.permission(), " ", read.resource(), " ", read.count(), " ",
+                                 read.entries()));
   }
-  EXPECT_THAT(reads, ElementsAre("ask projects/p/ledgers/l 3", "ask projects/p/ledgers/m 1",
-                                 "read_entries projects/p/ledgers/l 1"));
+  EXPECT_THAT(reads, ElementsAre("ask projects/p/ledgers/l 3 0", "ask projects/p/ledgers/m 1 0",
+                                 "read_entries projects/p/ledgers/l 2 100"));
   EXPECT_EQ(recorded[1].caller(), "token:bob");
   EXPECT_EQ(recorded[1].reads(0).count(), 1);
   Pass(absl::Minutes(1));
@@ -101,8 +103,8 @@ TEST_F(AccessRecordTest, SplitsManyReadsAndBoundsThem) {
   const std::string longest =
       absl::StrCat("projects/", std::string(63, 'p'), "/ledgers/", std::string(59, 'l'));
   for (int i = 10'000; i < 20'050; ++i)
-    record_->Reads("token:ann", "ask", absl::StrCat(longest, i));
-  record_->Reads("token:bob", "ask", "projects/p/ledgers/secret");
+    record_->Reads("token:ann", "ask", absl::StrCat(longest, i), 0);
+  record_->Reads("token:bob", "ask", "projects/p/ledgers/secret", 0);
   Pass(absl::Minutes(1));
   ASSERT_TRUE(record_->Flush().ok());
   uint64_t reads = 0, others = 0;
@@ -233,7 +235,7 @@ TEST_F(AccessRecordTest, ServersShareALedger) {
 
 TEST_F(AccessRecordTest, StopRecordsWhatWaits) {
   Begin();
-  record_->Reads("token:ann", "ask", "projects/p/ledgers/l");
+  record_->Reads("token:ann", "ask", "projects/p/ledgers/l", 0);
   record_->Refused("", "", Why("no"));
   record_->Stop();
   EXPECT_EQ(Recorded().size(), 2);

@@ -49,7 +49,7 @@ class AdminServiceTest : public ::testing::Test {
   TestClock clock_;
   std::unique_ptr<identity::TokenFile> tokens_ =
       *identity::TokenFile::Open(path_, &clock_, nullptr);
-  AdminService service_{tokens_.get(), &clock_};
+  AdminService service_{tokens_.get(), &clock_, AccessHistory(nullptr, nullptr)};
   identity::Authenticator authenticator_{tokens_.get(), {}, &clock_};
 };
 

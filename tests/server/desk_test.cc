@@ -118,7 +118,7 @@ TEST(Table, NoCallIsWithoutAPermission) {
 
 TEST(Table, SideEffectsAreThoseOfThePermission) {
   const std::set<Permission> reading = {Permission::kReadEntries, Permission::kList,
-                                        Permission::kAsk, Permission::kVerifyExport};
+                                        Permission::kAsk, Permission::kVerify};
   for (const Method& method : MethodTable({}, 1, nullptr, nullptr)) {
     if (!OfThisProject(method) || method.permission == Permission::kAdminister) continue;
     EXPECT_EQ(method.no_side_effects, reading.contains(*method.permission)) << method.path;
@@ -273,9 +273,20 @@ TEST(Permissions, ARequestNeedsAllThatItTouches) {
 
   v1::GetTileRequest tile;
   EXPECT_EQ(demands("GetTile", tile),
-            (Wanted{{Permission::kVerifyExport, Resource::Kind::kRegistry, ""}}));
+            (Wanted{{Permission::kVerify, Resource::Kind::kRegistry, ""}}));
+  tile.set_path("tile/entries/000.p/5");
+  EXPECT_EQ(demands("GetTile", tile),
+            (Wanted{{Permission::kVerify, Resource::Kind::kRegistry, ""}}));
   tile.set_log("a");
-  EXPECT_EQ(demands("GetTile", tile), (Wanted{{Permission::kVerifyExport, ledger, "a"}}));
+  EXPECT_EQ(demands("GetTile", tile), (Wanted{{Permission::kReadEntries, ledger, "a"}}));
+  tile.set_path("tile/0/000.p/5");
+  EXPECT_EQ(demands("GetTile", tile), (Wanted{{Permission::kVerify, ledger, "a"}}));
+
+  v1::ReadEntriesRequest read;
+  read.set_ledger("a");
+  EXPECT_EQ(demands("ReadEntries", read), (Wanted{{Permission::kReadEntries, ledger, "a"}}));
+  read.set_for_export(true);
+  EXPECT_EQ(demands("ReadEntries", read), (Wanted{{Permission::kExport, ledger, "a"}}));
 }
 
 TEST(Permissions, HealthAndReflectionNeedNone) {

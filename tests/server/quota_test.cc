@@ -266,7 +266,7 @@ TEST(Party, IsTheCallerOrTheConnection) {
       caller.kind = identity::CallerKind::kToken;
       return caller;
     }
-    std::string AddressOf(const std::string&) const override { return "192.0.2.1:99"; }
+    std::string AddressOf(const Credentials&) const override { return "192.0.2.1:99"; }
   } known;
   const Log log(LogLevel::kError, 2);
   Desk desk({}, {}, &known, nullptr, &log);
