@@ -26,6 +26,8 @@ constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
 constexpr double kOfAbove = 0.6;
 constexpr char kOutOfReach[] =
     "the privacy loss distribution is out of reach of the loss grid; answered by rdp";
+constexpr char kOutOfTime[] =
+    "the question ran out of its time; with more of it the interval may be narrower";
 constexpr char kNoLowerBound[] = "rdp gives no lower bound";
 constexpr char kCurvesLeftOut[] = "the lower bound leaves out what is known by a Rényi curve alone";
 
@@ -206,7 +208,6 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
     const absl::StatusOr<std::optional<Answer>> upper =
         FromAbove(method, composition, by_rdp, share * limits_.max_grid_work);
     if (best && absl::IsDeadlineExceeded(upper.status())) {
-      answer.warnings.push_back("the question ran out of its time; answered by rdp");
       return answer;
     }
     RETURN_IF_ERROR(upper.status());
@@ -295,8 +296,10 @@ absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition)
   const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower() == 0;
   const bool explained =
       rdp_alone || std::count(answer.warnings.begin(), answer.warnings.end(), kCurvesLeftOut) > 0;
-  if (!explained && answer.value.RelativeGap() > options_.relative_gap)
-    answer.warnings.push_back(WiderThanAsked(answer.value, options_));
+  if (!explained && !Met(answer)) answer.warnings.push_back(WiderThanAsked(answer.value, options_));
+  // Unsaid, the same question would have two answers, and nobody could tell why.
+  if (!Met(answer) && absl::IsDeadlineExceeded(options_.limits.Check()))
+    answer.warnings.push_back(kOutOfTime);
   return answer;
 }
 
