@@ -2,8 +2,10 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "ledger_store/descriptors.h"
 #include "ledger_store/evidence/signing_key_file.h"
@@ -57,7 +59,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                                              kStalledLeases * options.signing.Lease(),
                                              options.signing.clock)),
       receipts_(receipts),
-      ledgers_(store_.get(), signing_.get(), &receipts_),
+      ledgers_(store_.get(), signing_.get(), &receipts_, [this] { signing_->Nudge(); }),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log}),
       audit_(store_.get(), notary_.get(), signing_.get()),
@@ -119,6 +121,10 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
         return finder_.Over(dataset, deadline);
       },
       may(Permission::kAsk),
+      [authorizer](const Caller& caller, const std::string& dataset) {
+        const Resource all = {Resource::Kind::kDataset, dataset};
+        return authorizer == nullptr || authorizer->Decide(caller, Permission::kList, all).ok();
+      },
       [this](const v1::ComputeEpsilonRequest& request, const v1::ComputeEpsilonResponse& response) {
         summariser_.OnAnswer(request, response);
       });
@@ -138,7 +144,8 @@ absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed255
     ASSIGN_OR_RETURN(callers_,
                      Callers::Open(options.identity, find, store_.get(), Clock::System(), &log_));
     record_ = std::make_unique<AccessRecord>(store_.get(), Clock::System(), &log_);
-    admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System());
+    admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System(),
+                                            AccessHistory(store_.get(), signing_.get()));
   }
   OpenLists(key);
   desk_ = std::make_unique<Desk>(
@@ -162,7 +169,10 @@ absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed255
   http.max_connections += front.max_connections;
   ASSIGN_OR_RETURN(http_, HttpDoor::Open(http, desk_.get(), metrics_.get(), &log_));
   front_->Start([this](int descriptor, const std::string&) { door_->Take(descriptor); },
-                [this](int descriptor, const std::string& name) { http_->Take(descriptor, name); });
+                [this](int descriptor, const std::string& name) {
+                  const auto peer = front_->Find(name);
+                  http_->Take(descriptor, name, peer == nullptr ? "" : peer->host);
+                });
   OpenSnapshotDoor(options.signing.store_folder);
   recompute_.Start();
   return absl::OkStatus();
@@ -195,6 +205,7 @@ absl::Status Server::CheckHealth() {
 void Server::CheckReadiness() {
   absl::Status readiness = signing_->Readiness();
   if (readiness.ok()) readiness = Listening();
+  if (readiness.ok()) readiness = Whole();
   const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());
   if (readiness.ok() != ready_) {
     ready_ = readiness.ok();
@@ -213,6 +224,15 @@ void Server::CheckReadiness() {
              {{"reason", reason},
               {"signed_age_seconds", age},
               {"message", std::string(readiness.message())}});
+}
+
+absl::Status Server::Whole() const {
+  const size_t damaged = std::max(desk_->damage().count(), index_.Damaged().size());
+  if (damaged == 0) return absl::OkStatus();
+  return WithReason(absl::DataLossError(
+                        absl::StrCat(damaged, damaged == 1 ? " ledger is" : " ledgers are",
+                                     " damaged (the log names them): see `dpledger-server fsck`")),
+                    {kDamaged, {}});
 }
 
 absl::Status Server::Listening() {

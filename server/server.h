@@ -43,6 +43,7 @@ namespace dpledger::server {
 
 // Why a server is not ready: the reasons of CheckHealth.
 inline constexpr char kNotAccepting[] = "NOT_ACCEPTING";
+inline constexpr char kDamaged[] = "DAMAGED";
 
 struct ServerOptions {
   front::FrontOptions front;
@@ -75,8 +76,9 @@ class Server {
 
   // OK while the store is healthy and the notary signs. After the first error, health says
   // NOT_SERVING for good. While SigningLoop::Readiness has an error, or the front has twice not
-  // accepted a connection of the server's own, the server is not ready (Health::SetReady), and says
-  // why once a minute. One thread at a time; takes 2 s at most.
+  // accepted a connection of the server's own, or once a call has found a ledger damaged, the
+  // server is not ready (Health::SetReady), and says why once a minute. One thread at a time; takes
+  // 2 s at most.
   absl::Status CheckHealth();
 
   // Drains (Desk::Close), closes the doors, then the store.
@@ -91,6 +93,8 @@ class Server {
   void CheckReadiness();
   // Dials the front now and then, and believes the second failure.
   absl::Status Listening();
+  // DATA_LOSS once a ledger is known to be damaged.
+  absl::Status Whole() const;
   // Into the metrics. server_figures.cc.
   void PullFigures(const std::string& store_folder);
   std::string NotReadyReason();

@@ -27,6 +27,7 @@ constexpr int kMinPingIntervalMilliseconds = 10'000;
 
 // A connection without calls is given up for others; clients dial again by themselves.
 constexpr int kIdleMilliseconds = 5 * 60'000;
+constexpr int kAgeGraceMilliseconds = 60'000;
 
 void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
@@ -38,6 +39,11 @@ void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
                              kMinPingIntervalMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
+  if (options.max_connection_age == absl::InfiniteDuration()) return;
+  builder.AddChannelArgument(
+      GRPC_ARG_MAX_CONNECTION_AGE_MS,
+      static_cast<int>(absl::ToInt64Milliseconds(options.max_connection_age)));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kAgeGraceMilliseconds);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ namespace dpledger::server {
 struct GrpcDoorOptions {
   int max_message_bytes = 4 << 20;
   int max_streams = 256;  // calls at once on one connection
+  // A connection of this age is asked to come again; its calls have a minute to end.
+  absl::Duration max_connection_age = absl::InfiniteDuration();
   // A unary answer that its client has not taken after this long is dropped with its call.
   absl::Duration takes_answer_within = absl::Seconds(60);
 };

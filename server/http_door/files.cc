@@ -1,10 +1,12 @@
 #include "server/http_door/files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 
@@ -16,7 +18,7 @@ constexpr size_t kMaxBytes = size_t{64} << 20;
 // through one policy alone, which the page's worker needs (dashboard/src/verify/in_worker.ts).
 constexpr char kPolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
+    "font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dpledger-worker";
 
 const std::map<std::string, std::string>& Types() {
@@ -35,6 +37,16 @@ const std::map<std::string, std::string>& Types() {
   return types;
 }
 
+constexpr std::string_view kBase = "<base href=\"/\">";
+
+bool IsPrefix(const std::string& prefix) {
+  return prefix.starts_with('/') && prefix.ends_with('/') && prefix.find("//") == prefix.npos &&
+         std::all_of(prefix.begin(), prefix.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                  std::string_view("/._~-").find(c) != std::string_view::npos;
+         });
+}
+
 }  // namespace
 
 std::string InstalledPage() {
@@ -44,9 +56,15 @@ std::string InstalledPage() {
   return !error && std::filesystem::exists(page / "index.html", error) ? page.string() : "";
 }
 
-absl::StatusOr<StaticFiles> StaticFiles::Read(const std::string& folder) {
+absl::StatusOr<StaticFiles> StaticFiles::Read(const std::string& folder,
+                                              const std::string& prefix) {
   namespace fs = std::filesystem;
   StaticFiles files;
+  if (!IsPrefix(prefix)) {
+    return FieldError("http_prefix",
+                      "must begin and end with /, of letters, digits, . _ ~ - and / alone");
+  }
+  if (folder.empty()) return files;
   std::error_code error;
   size_t bytes = 0;
   auto entry = fs::recursive_directory_iterator(folder, error);
@@ -65,6 +83,8 @@ absl::StatusOr<StaticFiles> StaticFiles::Read(const std::string& folder) {
     std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     bytes += content.size();
     if (bytes > kMaxBytes) return FieldError("http_files", "must hold at most 64 MiB");
+    if (const size_t base = content.find(kBase); type->first == ".html" && base != content.npos)
+      content.replace(base, kBase.size(), absl::StrCat("<base href=\"", prefix, "\">"));
     files.files_[absl::StrCat("/", path.lexically_relative(folder).generic_string())] = {
         .headers = {{"content-type", type->second},
                     {"cache-control", "no-cache"},

@@ -19,9 +19,10 @@ class StaticFiles {
  public:
   StaticFiles() = default;  // none
   // Every plain file below `folder` whose name begins with no dot, without following links.
-  // INVALID_ARGUMENT if it is no folder, holds more than 64 MiB, or a file of a type without a
-  // content type here.
-  static absl::StatusOr<StaticFiles> Read(const std::string& folder);
+  // Browsers find the page at `prefix`, "/" or "/dpledger/", which a proxy takes off: pages say so
+  // by their `<base href="/">`. INVALID_ARGUMENT if the folder is none, holds more than 64 MiB or a
+  // file of a type without a content type here, or if the prefix is no such path.
+  static absl::StatusOr<StaticFiles> Read(const std::string& folder, const std::string& prefix);
 
   // The answer to a GET of `path`, "/" being "/index.html"; null if there is no such file.
   const http::Response* Find(std::string_view path) const;

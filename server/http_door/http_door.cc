@@ -66,10 +66,7 @@ HttpDoor::HttpDoor(const HttpDoorOptions& options, Desk* desk, Metrics* metrics,
 
 absl::StatusOr<std::unique_ptr<HttpDoor>> HttpDoor::Open(const HttpDoorOptions& options, Desk* desk,
                                                          Metrics* metrics, const Log* log) {
-  StaticFiles files;
-  if (!options.files.empty()) {
-    ASSIGN_OR_RETURN(files, StaticFiles::Read(options.files));
-  }
+  ASSIGN_OR_RETURN(StaticFiles files, StaticFiles::Read(options.files, options.prefix));
   std::unique_ptr<HttpDoor> door(new HttpDoor(options, desk, metrics, std::move(files)));
   http::ServerOptions server = ServerOptionsOf(options);
   server.takes_body = [door = door.get()](http::Request& head) { return door->TakesBody(head); };
@@ -86,8 +83,8 @@ absl::StatusOr<std::unique_ptr<HttpDoor>> HttpDoor::Open(const HttpDoorOptions& 
 
 void HttpDoor::Close() { server_->Close(absl::Now() + kLastAnswers); }
 
-void HttpDoor::Take(int descriptor, std::string peer) {
-  server_->Serve(descriptor, std::move(peer));
+void HttpDoor::Take(int descriptor, std::string peer, std::string host) {
+  server_->Serve(descriptor, std::move(peer), std::move(host));
 }
 
 bool HttpDoor::Listed(std::string_view origin) const {

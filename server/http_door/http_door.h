@@ -25,6 +25,7 @@ struct HttpDoorOptions {
   std::vector<std::string> hosts;    // names of this server, beside those of loopback
   std::vector<std::string> origins;  // "https://page.example": whose pages may call
   std::string files;                 // a folder; empty: no page
+  std::string prefix = "/";          // where browsers find the page (StaticFiles::Read)
   size_t max_connections = 256;
   size_t max_message_bytes = size_t{4} << 20;
 };
@@ -38,8 +39,8 @@ class HttpDoor {
 
   std::string address() const { return server_->address(); }
   // Serves a connected stream socket, and owns it from here on. `peer` tells who is behind it, as
-  // Credentials::peer.
-  void Take(int descriptor, std::string peer);
+  // Credentials::peer; `host` is whose share of what there is it takes (http::Server::Serve).
+  void Take(int descriptor, std::string peer, std::string host);
 
   // Takes no more, sends what the desk has answered, and cancels the rest.
   void Close();

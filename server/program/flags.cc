@@ -9,10 +9,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/address.h"
 #include "base/file.h"
 #include "flags/app.h"
+#include "front/networks.h"
 #include "questions/answers.h"
 #include "server/http_door/files.h"
 
@@ -83,6 +85,12 @@ std::string ReadIdentity(const std::vector<std::string>& issuers, Flags& flags) 
     return "--cert: must be given with --cert-key";
   if (!front.tls.client_ca.empty() && front.tls.certificate.empty())
     return "--client-ca: must be given with --cert";
+  if (!front.tls.client_crl.empty() && front.tls.client_ca.empty())
+    return "--client-crl: must be given with --client-ca";
+  if (front.proxy_protocol && front.trusted_proxies.empty())
+    return "--proxy-protocol: must be given with --trusted-proxy";
+  if (const auto networks = front::Networks::Parse(front.trusted_proxies); !networks.ok())
+    return absl::StrCat("--", absl::StrReplaceAll(networks.status().message(), {{"_", "-"}}));
   if (!identity.on && !(front.tls.client_ca.empty() && identity.token_file.empty() &&
                         identity.policy_file.empty() && issuers.empty())) {
     return "--identity: must be given where callers are to be told apart (--client-ca, --tokens, "
@@ -135,6 +143,7 @@ struct Given {
   size_t max_history_mebibytes = flags.server.accounting.max_history_bytes >> 20;
   size_t mebibytes_in_flight = flags.server.desk.quotas.bytes >> 20;
   double checkpoint_seconds = absl::ToDoubleSeconds(flags.server.signing.every);
+  double max_connection_age_seconds = 0;
   bool anywhere = false;
   std::string log_level = "info";
   std::vector<std::string> witness_urls;
@@ -166,6 +175,9 @@ void Describe(flags::App& app, Given& given) {
   app.add_option("--client-ca", front.tls.client_ca,
                  "PEM file of the authorities whose certificates clients may show")
       ->type_name("FILE");
+  app.add_option("--client-crl", front.tls.client_crl,
+                 "PEM file of revocation lists: client certificates that are listed are not taken")
+      ->type_name("FILE");
   app.add_flag("--identity", identity.on,
                "Know every caller, by token, certificate or JWT, and deny what nobody granted");
   app.add_option(
@@ -183,6 +195,17 @@ void Describe(flags::App& app, Given& given) {
   app.add_option("--max-connections-per-host", front.max_connections_per_host,
                  "Of these, from one address; a quarter of them unless told")
       ->check(flags::Range(1, 1 << 20));
+  app.add_option("--max-connection-age-seconds", given.max_connection_age_seconds,
+                 "Ask gRPC clients to connect again after this long; 0: never")
+      ->check(flags::Range(0.0, 2e6))
+      ->capture_default_str();
+  app.add_option("--trusted-proxy", front.trusted_proxies,
+                 "Address or network of a proxy of your own: its connections are not bounded by "
+                 "host, and callers' addresses are taken from its X-Forwarded-For. May repeat")
+      ->type_name("ADDRESS");
+  app.add_flag("--proxy-protocol", front.proxy_protocol,
+               "Each connection of a trusted proxy begins with a PROXY header, version 1 or 2: the "
+               "address in it counts, and no X-Forwarded-For");
   app.add_flag("--insecure-listen-anywhere", given.anywhere, kListenAnywhere);
   app.add_option(
          "--http-listen", flags.server.http.address,
@@ -199,6 +222,10 @@ void Describe(flags::App& app, Given& given) {
          "Folder of a page's files to serve over HTTP, read at the start; the page that was "
          "installed with the server unless told. Empty: none")
       ->type_name("FOLDER");
+  app.add_option(
+         "--http-prefix", flags.server.http.prefix,
+         "Path by which browsers find that page behind a proxy that takes it off: /dpledger/")
+      ->capture_default_str();
   app.add_option("--http-max-connections", flags.server.http.max_connections,
                  "HTTP connections at once")
       ->check(flags::Range(1, 1 << 16))
@@ -338,6 +365,8 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   flags.server.accounting.max_history_bytes = given.max_history_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(given.query_timeout_seconds);
   signing.every = absl::Seconds(given.checkpoint_seconds);
+  if (given.max_connection_age_seconds > 0)
+    door.max_connection_age = absl::Seconds(given.max_connection_age_seconds);
   if (const std::string error =
           ReadWitnesses(given.witness_urls, given.witness_keys, flags.witnesses);
       !error.empty()) {

@@ -51,12 +51,18 @@ absl::StatusOr<questions::Subject> AccountingService::OverDataset(
   return subjects_.GatherAll(ledgers, group_size, limits);
 }
 
+MayCount AccountingService::MayCountFor(const CallContext& call) const {
+  if (!may_know_of_) return nullptr;
+  return [this, &call](const std::string& dataset) { return may_know_of_(call.caller, dataset); };
+}
+
 template <typename Request>
 auto AccountingService::Answer(const Request& request, const CallContext& call) {
   const accountant::Limits limits = LimitsOf(call);
   const auto gather = [&](const v1::Subject& subject, uint64_t group_size) {
-    return subject.dataset().empty() ? subjects_.Gather(subject, group_size, limits)
-                                     : OverDataset(subject, group_size, call, limits);
+    return subject.dataset().empty()
+               ? subjects_.Gather(subject, group_size, limits, MayCountFor(call))
+               : OverDataset(subject, group_size, call, limits);
   };
   return questions::AnswerCall(request, gather, limits);
 }

@@ -32,6 +32,8 @@ using LedgersOver = std::function<absl::StatusOr<std::vector<std::string>>(
     const std::string& dataset, absl::Time deadline)>;
 // Whether the caller may ask about the ledger. Thread safe.
 using MayAsk = std::function<bool(const Caller& caller, const std::string& ledger)>;
+// Whether the caller may know how many ledgers there are over the data set. Thread safe.
+using MayKnowOf = std::function<bool(const Caller& caller, const std::string& dataset)>;
 // Hears of answers to ComputeEpsilon. Does not wait.
 using OnEpsilon =
     std::function<void(const v1::ComputeEpsilonRequest&, const v1::ComputeEpsilonResponse&)>;
@@ -47,10 +49,11 @@ class AccountingService {
         subjects_(store, limits.max_history_bytes, std::move(signed_root), std::move(tables)) {}
 
   // Before any call: what questions about a data set need, and who hears of answers. Without the
-  // first two such questions are UNIMPLEMENTED.
-  void Know(LedgersOver ledgers_over, MayAsk may_ask, OnEpsilon on_epsilon) {
+  // first two such questions are UNIMPLEMENTED; without the third everybody may know.
+  void Know(LedgersOver ledgers_over, MayAsk may_ask, MayKnowOf may_know_of, OnEpsilon on_epsilon) {
     ledgers_over_ = std::move(ledgers_over);
     may_ask_ = std::move(may_ask);
+    may_know_of_ = std::move(may_know_of);
     on_epsilon_ = std::move(on_epsilon);
   }
 
@@ -75,6 +78,7 @@ class AccountingService {
   SubjectSource& subjects() { return subjects_; }
   const AccountingLimits& limits() const { return limits_; }
   accountant::Limits LimitsOf(const CallContext& call) const;
+  MayCount MayCountFor(const CallContext& call) const;
 
  private:
   template <typename Request>
@@ -88,6 +92,7 @@ class AccountingService {
   SubjectSource subjects_;
   LedgersOver ledgers_over_;
   MayAsk may_ask_;
+  MayKnowOf may_know_of_;
   OnEpsilon on_epsilon_;
 };
 

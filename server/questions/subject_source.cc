@@ -60,9 +60,10 @@ bool HasEvent(const std::string& bytes) {
 
 absl::StatusOr<questions::Subject> SubjectSource::Gather(const v1::Subject& subject,
                                                          uint64_t group_size,
-                                                         const accountant::Limits& limits) {
+                                                         const accountant::Limits& limits,
+                                                         const MayCount& may_count) {
   RETURN_IF_ERROR(CheckSubject(subject));
-  return GatherChecked(subject, group_size, limits);
+  return GatherChecked(subject, group_size, limits, may_count);
 }
 
 absl::StatusOr<questions::Subject> SubjectSource::GatherAll(const std::vector<std::string>& ledgers,
@@ -70,12 +71,13 @@ absl::StatusOr<questions::Subject> SubjectSource::GatherAll(const std::vector<st
                                                             const accountant::Limits& limits) {
   v1::Subject subject;
   for (const std::string& ledger : ledgers) subject.add_ledgers(ledger);
-  return GatherChecked(subject, group_size, limits);
+  return GatherChecked(subject, group_size, limits, nullptr);
 }
 
 absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subject& subject,
                                                                 uint64_t group_size,
-                                                                const accountant::Limits& limits) {
+                                                                const accountant::Limits& limits,
+                                                                const MayCount& may_count) {
   ASSIGN_OR_RETURN(const questions::GivenEvents given, questions::GivenBy(subject));
   std::vector<Lineage> named;
   size_t bytes = 0;  // held until the answer, whatever the cache drops
@@ -104,7 +106,7 @@ absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subjec
   ASSIGN_OR_RETURN(questions::Subject result, questions::SubjectOf(lineages, options));
   if (!named.empty()) {
     RETURN_IF_ERROR(WarnOfRest(named, questions::UnionOf(lineages), result));
-    RETURN_IF_ERROR(WarnOfOthers(questions::UnionOf(lineages), result));
+    RETURN_IF_ERROR(WarnOfOthers(questions::UnionOf(lineages), may_count, result));
   }
   return result;
 }
@@ -136,8 +138,14 @@ absl::Status SubjectSource::WarnOfRest(const std::vector<Lineage>& named,
 }
 
 absl::Status SubjectSource::WarnOfOthers(const std::vector<questions::LedgerPart>& all,
-                                         questions::Subject& into) {
+                                         const MayCount& may_count, questions::Subject& into) {
   const std::string& dataset = all[0].declaration().dataset();
+  if (may_count && !may_count(dataset)) {
+    into.assumptions.push_back(absl::StrCat("what other ledgers over the data set \"", dataset,
+                                            "\" released is not in this answer; who asks may not "
+                                            "know whether this server has any"));
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const uint64_t declaring, store_->CountDeclaring(dataset));
   const uint64_t others = declaring - std::min<uint64_t>(declaring, all.size());
   if (others > 0) {

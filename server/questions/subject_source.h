@@ -20,6 +20,9 @@
 
 namespace dpledger::server {
 
+// Whether whoever asks may know how many ledgers declare a data set. Empty: yes.
+using MayCount = std::function<bool(const std::string& dataset)>;
+
 class SubjectSource {
  public:
   // `store` must outlive the source. `max_history_bytes` bounds the cached histories. Without a
@@ -37,7 +40,8 @@ class SubjectSource {
   // accountant::SubjectOf, and COPIES_OVERLAP); and errors of ReadLineage. `group_size` is the
   // question's; 0: not stated.
   absl::StatusOr<questions::Subject> Gather(const v1::Subject& subject, uint64_t group_size,
-                                            const accountant::Limits& limits);
+                                            const accountant::Limits& limits,
+                                            const MayCount& may_count = nullptr);
   // The same, of these ledgers, however many (above a bound of their histories together,
   // RESOURCE_EXHAUSTED, reason HISTORY_TOO_LARGE).
   absl::StatusOr<questions::Subject> GatherAll(const std::vector<std::string>& ledgers,
@@ -46,13 +50,15 @@ class SubjectSource {
 
  private:
   absl::StatusOr<questions::Subject> GatherChecked(const v1::Subject& subject, uint64_t group_size,
-                                                   const accountant::Limits& limits);
+                                                   const accountant::Limits& limits,
+                                                   const MayCount& may_count);
   // Adds a warning for each ancestor that released more after the prefix in the answer.
   absl::Status WarnOfRest(const std::vector<Lineage>& named,
                           const std::vector<questions::LedgerPart>& all, questions::Subject& into);
-  // Adds a warning that says how many other ledgers declare the data set.
+  // Adds a warning that says how many other ledgers declare the data set; or, to whom may not know,
+  // that there may be some.
   absl::Status WarnOfOthers(const std::vector<questions::LedgerPart>& all,
-                            questions::Subject& into);
+                            const MayCount& may_count, questions::Subject& into);
 
   LedgerStore* const store_;
   const size_t max_history_bytes_;

@@ -25,8 +25,9 @@ struct Facts {
   bool of_dataset = false;
   std::string name;  // of the ledger or of the data set
   std::vector<LedgerFacts> ledgers;
-  // How many ledgers of this server declare the data set, those included.
-  uint64_t declaring = 0;
+  // How many ledgers of this server declare the data set, those included. nullopt: who asks may not
+  // know.
+  std::optional<uint64_t> declaring;
   double delta = 0;
   // Without in_words.
   v1::Statement::Answer answer;

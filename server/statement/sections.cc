@@ -299,12 +299,15 @@ std::string OriginText(const LedgerFacts& ledger) {
 
 void AddRecord(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("8. The record");
-  std::string others =
-      facts.declaring <= facts.ledgers.size()
-          ? "none on this server"
-          : absl::StrCat(Counted(facts.declaring - facts.ledgers.size(), "other ledger"),
-                         " on this server over the same data set, not in this statement");
-  builder.Add("other_ledgers", "Other ledgers over the data set", others, kComputed);
+  std::string others = "not stated: who asked for this statement may not know of all of them";
+  if (facts.declaring.has_value()) {
+    others = *facts.declaring <= facts.ledgers.size()
+                 ? "none on this server"
+                 : absl::StrCat(Counted(*facts.declaring - facts.ledgers.size(), "other ledger"),
+                                " on this server over the same data set, not in this statement");
+  }
+  builder.Add("other_ledgers", "Other ledgers over the data set", others,
+              facts.declaring.has_value() ? kComputed : kNotStated);
   builder.Add("other_uses", "Uses of the data set that no ledger of this server records",
               "not stated: nothing here can show them. Whoever keeps the data could", kNotStated);
   builder.Add(

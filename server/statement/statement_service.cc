@@ -95,7 +95,7 @@ absl::Status Answer(const questions::Subject& subject, const v1::AccountingOptio
 }  // namespace
 
 absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl::Time deadline,
-                                    Facts& facts) {
+                                    const CallContext& call, Facts& facts) {
   facts.of_dataset = request.about_case() == v1::GetStatementRequest::kDataset;
   if (!facts.of_dataset) {
     facts.name = request.ledger();
@@ -118,13 +118,16 @@ absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl
       ASSIGN_OR_RETURN(facts.ledgers.emplace_back().ledger, store_.Get(name));
     }
   }
-  ASSIGN_OR_RETURN(facts.declaring,
-                   store_.CountDeclaring(facts.ledgers[0].declaration().dataset()));
+  const std::string& dataset = facts.ledgers[0].declaration().dataset();
+  const MayCount may_count = accounting_.MayCountFor(call);
+  if (may_count && !may_count(dataset)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(facts.declaring, store_.CountDeclaring(dataset));
   return absl::OkStatus();
 }
 
 absl::Status StatementService::Account(const v1::GetStatementRequest& request,
-                                       const accountant::Limits& limits, Facts& facts) {
+                                       const accountant::Limits& limits, const MayCount& may_count,
+                                       Facts& facts) {
   v1::Subject subject;
   std::vector<std::string> names;
   for (const LedgerFacts& ledger : facts.ledgers) names.push_back(ledger.ledger.name());
@@ -133,7 +136,7 @@ absl::Status StatementService::Account(const v1::GetStatementRequest& request,
   const uint64_t group_size = request.options().group_size();
   const absl::StatusOr<questions::Subject> whole =
       facts.of_dataset ? accounting_.subjects().GatherAll(names, group_size, limits)
-                       : accounting_.subjects().Gather(subject, group_size, limits);
+                       : accounting_.subjects().Gather(subject, group_size, limits, may_count);
   if (whole.ok()) {
     RETURN_IF_ERROR(Answer(*whole, request.options(), limits, facts));
   } else if (IsRefusal(whole.status()) || facts.of_dataset) {
@@ -153,7 +156,8 @@ absl::Status StatementService::Account(const v1::GetStatementRequest& request,
     v1::Subject alone;
     alone.add_ledgers(ledger.ledger.name());
     alone.set_up_to_sequence(whole.ok() ? whole->ledgers[i].size() : request.up_to_sequence());
-    absl::StatusOr<questions::Subject> own = accounting_.subjects().Gather(alone, 0, limits);
+    absl::StatusOr<questions::Subject> own =
+        accounting_.subjects().Gather(alone, 0, limits, may_count);
     if (own.ok()) {
       ledger.own = *std::move(own);
     } else if (IsRefusal(own.status())) {
@@ -202,8 +206,8 @@ absl::StatusOr<v1::Statement> StatementService::GetStatement(const v1::GetStatem
   }
   facts.answer.set_delta(facts.delta);
   facts.version = questions::Version();
-  RETURN_IF_ERROR(Find(request, limits.deadline, facts));
-  RETURN_IF_ERROR(Account(request, limits, facts));
+  RETURN_IF_ERROR(Find(request, limits.deadline, call, facts));
+  RETURN_IF_ERROR(Account(request, limits, accounting_.MayCountFor(call), facts));
   RETURN_IF_ERROR(Bind(request.up_to_sequence(), call, facts));
   facts.answer.set_in_words(statement::AttackWords(facts));
 

@@ -31,10 +31,10 @@ class StatementService {
  private:
   // The ledgers that the request is about, with all their writers.
   absl::Status Find(const v1::GetStatementRequest& request, absl::Time deadline,
-                    statement::Facts& facts);
+                    const CallContext& call, statement::Facts& facts);
   // The answer, the profile, and what each ledger holds.
   absl::Status Account(const v1::GetStatementRequest& request, const accountant::Limits& limits,
-                       statement::Facts& facts);
+                       const MayCount& may_count, statement::Facts& facts);
   absl::Status Bind(uint64_t up_to_sequence, const CallContext& call, statement::Facts& facts);
 
   LedgerStore& store_;

@@ -215,6 +215,28 @@ TEST(Health, SaysThatTheServerIsNotReadyWhileItAcceptsNothing) {
   EXPECT_EQ(running.Health(""), Health::SERVING);
 }
 
+TEST(Health, SaysThatTheServerIsNotReadyOnceALedgerIsDamaged) {
+  RunningServer running(RunningServer::SigningOnDemand());
+  running.Create(kLedger);
+  v1::GetCheckpointRequest signs;
+  signs.set_log(kLedger);
+  signs.set_at_least(1);
+  ASSERT_TRUE(IsOk(Call(running.audit(), &v1::AuditService::Stub::GetCheckpoint, signs)));
+  v1::ReadEntriesRequest read;
+  read.set_ledger(kLedger);
+  ASSERT_TRUE(IsOk(Call(running.ledgers(), &Ledgers::ReadEntries, read)));
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+  EXPECT_EQ(running.Health(""), Health::SERVING);
+  running.store().lies = true;
+  EXPECT_EQ(Call(running.ledgers(), &Ledgers::ReadEntries, read).error_code(),
+            StatusCode::DATA_LOSS);
+  running.store().lies = false;
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+  EXPECT_EQ(running.Health(""), Health::NOT_SERVING);
+  EXPECT_EQ(running.Health("dpledger.v1.LedgerService"), Health::SERVING);
+  EXPECT_EQ(running.server().desk().damage().count(), 1u);
+}
+
 TEST(Health, UnknownServiceIsNotFound) {
   RunningServer running;
   const auto health = grpc::health::v1::Health::NewStub(running.channel());

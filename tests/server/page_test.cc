@@ -82,7 +82,7 @@ TEST_F(Page, NothingRunsButWhatComesFromTheServer) {
         UnorderedElementsAre(Pair("default-src", "'none'"), Pair("script-src", "'self'"),
                              Pair("style-src", "'self'"), Pair("img-src", "'self' data:"),
                              Pair("font-src", "'self'"), Pair("connect-src", "'self'"),
-                             Pair("worker-src", "'self'"), Pair("base-uri", "'none'"),
+                             Pair("worker-src", "'self'"), Pair("base-uri", "'self'"),
                              Pair("form-action", "'none'"), Pair("frame-ancestors", "'none'"),
                              Pair("require-trusted-types-for", "'script'"),
                              Pair("trusted-types", "dpledger-worker")))
