@@ -14,6 +14,11 @@
 #include "base/status.h"
 
 namespace dpledger {
+
+bool OfOwnGroup(const struct stat& file) {
+  return file.st_uid == ::geteuid() && file.st_gid == ::geteuid() && file.st_gid != 0;
+}
+
 namespace {
 
 absl::Status Exposed(const std::string& path, const char* what) {
@@ -24,8 +29,7 @@ absl::Status Exposed(const std::string& path, const char* what) {
 // The bits of its mode that would let somebody use the file who must not.
 mode_t ForbiddenBits(const struct stat& file) {
   if (file.st_uid == 0 && ::geteuid() != 0) return S_IWGRP | S_IXGRP | S_IRWXO;
-  const bool groups_own = file.st_gid == ::geteuid() && file.st_gid != 0;
-  return groups_own ? S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
+  return OfOwnGroup(file) ? S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
 }
 
 absl::Status CheckUsersAlone(int fd, const std::string& path) {

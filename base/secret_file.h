@@ -3,6 +3,8 @@
 // written elsewhere, not even into an error; the caller wipes its copy. Thread safe.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,14 +14,17 @@
 
 namespace dpledger {
 
+// Whether the file's owner is this process's user, and its group that user's own, which has the
+// user's number: what the group may do, the user may.
+bool OfOwnGroup(const struct stat& file);
+
 // At most the first `max_bytes` of the file. NOT_FOUND if there is no such file;
 // FAILED_PRECONDITION (KEY_FILE_EXPOSED) if it is not a regular file, if neither this process's
 // user nor root owns it, if others may use it, or if a group may, but for two cases:
 //  - root owns it, and its group may read it: whom root names, root trusts (Kubernetes' secrets
 //  with
 //    fsGroup, systemd's LoadCredential, as libpq has it);
-//  - this process's user owns it, and its group is the user's own, which has the user's number
-//    (Kubernetes' fsGroup makes a user's files writable for it).
+//  - OfOwnGroup (Kubernetes' fsGroup makes a user's files writable for it).
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t max_bytes);
 
 // Makes a new file of mode 0600, durable on return. A crash never leaves a part of it under its

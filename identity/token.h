@@ -25,4 +25,8 @@ bool IsToken(std::string_view text);
 
 Sha256Hash HashOf(std::string_view text);
 
+// `text`; or, if it may hold a token or a JWT that was put in the wrong place, words that say so.
+// For logs and records, which hold no secrets.
+std::string WithoutTokens(const std::string& text);
+
 }  // namespace dpledger::identity

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
 #include "base/file.h"
+#include "base/secret_file.h"
 #include "base/status.h"
 #include "identity/token.h"
 
@@ -30,7 +31,7 @@ absl::Status CheckOwnersAlone(const struct stat& status, const std::string& path
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return Exposed(path, "belongs to another user, who could change who is let in");
   }
-  if ((status.st_mode & 022) != 0) {
+  if ((status.st_mode & (OfOwnGroup(status) ? 002 : 022)) != 0) {
     return Exposed(path, "group or others may write it, and so change who is let in: chmod go-w");
   }
   return absl::OkStatus();

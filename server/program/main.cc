@@ -62,7 +62,8 @@ int Serve(const Flags& flags) {
   // Blocked before any thread starts, so that all inherit it and only WaitForEnd receives them.
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);  // the log's reader may go
+  // The log's reader may go; the others mean nothing to it, and would end it undrained.
+  for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   static const Log log(flags.log_level, STDERR_FILENO);
   RouteLibraryLogs(&log);
 

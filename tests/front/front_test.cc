@@ -425,7 +425,7 @@ TEST_F(Proxied, WithoutAHeaderNothingIsServed) {
   uint64_t refused = 0;
   for (const std::string& begin :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("PROXY TCP4 2001:db8::1 ::1 1 2\r\n"),
-        std::string("PROXY TCP4 192.0.2.7 198.51.100.1 4711 65536\r\n"),
+        std::string("PROXY TCP4 192.0.2.7 198.51.100.1 65536 443\r\n"),
         std::string("PROXY TCP4 192.0.2.7\r\n....."),
         std::string("PROXY  ") + std::string(200, 'x'), Binary(0x22, 0x11, v4),
         Binary(0x11, 0x11, v4), Binary(0x21, 0x11, v4.substr(0, 11)),
