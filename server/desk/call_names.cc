@@ -2,6 +2,7 @@
 
 #include "base/plain_name.h"
 #include "identity/caller.h"
+#include "identity/token.h"
 
 namespace dpledger::server {
 namespace {
@@ -9,7 +10,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 
 std::string Printable(const std::string& text) {
-  return text.empty() || IsPlainName(text) ? text : identity::Shown(text);
+  const std::string shown = identity::WithoutTokens(text);
+  return shown.empty() || shown != text || IsPlainName(text) ? shown : identity::Shown(text);
 }
 
 const FieldDescriptor* FieldOf(const Message& message, const char* name,

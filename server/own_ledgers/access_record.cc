@@ -10,6 +10,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
+#include "identity/token.h"
 #include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
@@ -26,6 +27,7 @@ constexpr size_t kMaxTextBytes = 512;
 constexpr size_t kMaxReadBytes = 1'200;
 
 std::string Cut(std::string text) {
+  text = identity::WithoutTokens(text);
   if (text.size() > kMaxTextBytes) text.resize(kMaxTextBytes);
   // It comes from outside: whatever is not printable could not stand in JSON, or grow in it.
   for (char& c : text) {

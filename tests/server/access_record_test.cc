@@ -126,6 +126,22 @@ TEST_F(AccessRecordTest, SplitsManyReadsAndBoundsThem) {
   EXPECT_LT(bytes, 128 * 1'024);
 }
 
+// Put where a name belongs, by mistake: the record is for ever.
+TEST_F(AccessRecordTest, HoldsNoTokens) {
+  Begin();
+  v1::Access::Refused refused = Why("no right");
+  refused.set_resource("dpl_bqTbTG3uCBNBBe9Wnlqq3hOJ0Q8kXnCq1Uqk7m3Zt0Y1a2b3c");
+  refused.set_request_id("eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJl");
+  record_->Refused("token:ann", "192.0.2.1", refused);
+  ASSERT_TRUE(record_->Flush().ok());
+  const std::vector<v1::Access> recorded = Recorded();
+  ASSERT_EQ(recorded.size(), 1);
+  const std::string said = "(it looks like a token, and is not repeated)";
+  EXPECT_EQ(recorded[0].refused().resource(), said);
+  EXPECT_EQ(recorded[0].refused().request_id(), said);
+  EXPECT_EQ(recorded[0].refused().reason(), "no right");
+}
+
 TEST_F(AccessRecordTest, RefusalsOneByOneUpToABound) {
   Begin();
   for (int i = 0; i < 1'000; ++i) record_->Refused("", "192.0.2.1", Why("no such token"));
