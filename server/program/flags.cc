@@ -151,18 +151,9 @@ struct Given {
   double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
 };
 
-void Describe(flags::App& app, Given& given) {
-  Flags& flags = given.flags;
-  GrpcDoorOptions& door = flags.server.door;
-  front::FrontOptions& front = flags.server.front;
-  IdentityOptions& identity = flags.server.identity;
-  SigningOptions& signing = flags.server.signing;
-  QuotaOptions& quotas = flags.server.desk.quotas;
-
-  app.footer(kFooter);
-  app.set_version_flag("--version", questions::Version());
-  // A misspelt key in it is an error: it must not leave a limit at its default unnoticed.
-  app.set_config("--config", "Read flags from this file")->type_name("FILE");
+void DescribeCallers(flags::App& app, Given& given) {
+  front::FrontOptions& front = given.flags.server.front;
+  IdentityOptions& identity = given.flags.server.identity;
   app.add_option("--listen", front.address, "Address HOST:PORT; port 0 picks a free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
@@ -189,6 +180,10 @@ void Describe(flags::App& app, Given& given) {
       ->type_name("FILE");
   app.add_option("--jwt-issuer", given.issuers,
                  "ISSUER,AUDIENCE,JWKS-FILE: whose JSON web tokens to take. May repeat");
+}
+
+void DescribeConnections(flags::App& app, Given& given) {
+  front::FrontOptions& front = given.flags.server.front;
   app.add_option("--max-connections", front.max_connections, "Connections at once")
       ->check(flags::Range(1, 1 << 20))
       ->capture_default_str();
@@ -207,6 +202,10 @@ void Describe(flags::App& app, Given& given) {
                "Each connection of a trusted proxy begins with a PROXY header, version 1 or 2: the "
                "address in it counts, and no X-Forwarded-For");
   app.add_flag("--insecure-listen-anywhere", given.anywhere, kListenAnywhere);
+}
+
+void DescribeHttp(flags::App& app, Given& given) {
+  Flags& flags = given.flags;
   app.add_option(
          "--http-listen", flags.server.http.address,
          "Serve HTTP/1.1 in plain text at this loopback address IP:PORT too, beside the port of "
@@ -233,16 +232,10 @@ void Describe(flags::App& app, Given& given) {
   app.add_option("--http-port-file", flags.http_port_file,
                  "Write the address of --http-listen to this file once the server serves")
       ->type_name("FILE");
-  app.add_option("--port-file", flags.port_file,
-                 "Write the address to this file once the server serves")
-      ->type_name("FILE");
-  app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  app.add_option("--postgres", flags.postgres,
-                 "Keep the ledgers in the PostgreSQL database whose connection string this file "
-                 "holds; only its owner may have rights to the file")
-      ->type_name("FILE");
+}
+
+void DescribeSigning(flags::App& app, Given& given) {
+  SigningOptions& signing = given.flags.server.signing;
   app.add_option("--signing-key", signing.key_file,
                  "File of the key that signs checkpoints, made at the first start; "
                  "<store folder>.signing-key unless told")
@@ -268,12 +261,11 @@ void Describe(flags::App& app, Given& given) {
                  "Have this witness cosign checkpoints: http://IP:PORT. May repeat");
   app.add_option("--witness-key", given.witness_keys,
                  "Verifier key of the witness, one for each --witness in the same order");
-  app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
-      ->check(flags::Range(1 << 16, 1 << 26))
-      ->capture_default_str();
-  app.add_option("--max-streams", door.max_streams, "Calls at once on one connection")
-      ->check(flags::Range(1, 1 << 20))
-      ->capture_default_str();
+}
+
+void DescribeQuestions(flags::App& app, Given& given) {
+  QuotaOptions& quotas = given.flags.server.desk.quotas;
+  Flags& flags = given.flags;
   app.add_option("--query-timeout-seconds", given.query_timeout_seconds,
                  "Longest time one accounting question may take")
       ->check(flags::Range(0.001, 86400.0))
@@ -302,6 +294,37 @@ void Describe(flags::App& app, Given& given) {
                  "Memory for requests and answers under way; one caller may have half of it")
       ->check(flags::Range(16, 1 << 20))
       ->capture_default_str();
+}
+
+void Describe(flags::App& app, Given& given) {
+  Flags& flags = given.flags;
+  GrpcDoorOptions& door = flags.server.door;
+
+  app.footer(kFooter);
+  app.set_version_flag("--version", questions::Version());
+  // A misspelt key in it is an error: it must not leave a limit at its default unnoticed.
+  app.set_config("--config", "Read flags from this file")->type_name("FILE");
+  DescribeCallers(app, given);
+  DescribeConnections(app, given);
+  DescribeHttp(app, given);
+  app.add_option("--port-file", flags.port_file,
+                 "Write the address to this file once the server serves")
+      ->type_name("FILE");
+  app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  app.add_option("--postgres", flags.postgres,
+                 "Keep the ledgers in the PostgreSQL database whose connection string this file "
+                 "holds; only its owner may have rights to the file")
+      ->type_name("FILE");
+  DescribeSigning(app, given);
+  app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
+      ->check(flags::Range(1 << 16, 1 << 26))
+      ->capture_default_str();
+  app.add_option("--max-streams", door.max_streams, "Calls at once on one connection")
+      ->check(flags::Range(1, 1 << 20))
+      ->capture_default_str();
+  DescribeQuestions(app, given);
   app.add_option("--drain-timeout-seconds", flags.drain_timeout_seconds,
                  "How long running calls may go on at the end")
       ->check(flags::Range(0.0, 3600.0))

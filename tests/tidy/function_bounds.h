@@ -12,7 +12,6 @@ inline const std::vector<Bound> kLongFunctions = {
     {"calibrate_command.cc:AddCalibrateCommand", 71},
     {"cell_integrals.cc:Piece::Integrate", 150},
     {"composed.cc:Composed::Compose", 127},
-    {"flags.cc:Describe", 148},
     {"flags.cc:ParseFlags", 108},
     {"hole.cc:Hole::At", 72},
     {"lower.cc:Shares::Lower", 102},
