@@ -48,6 +48,7 @@ export async function openPage(
   underWay.set(page, open);
   page.on("request", (request) => {
     asked.push(request.url());
+    if (request.isNavigationRequest()) open.clear(); // not all that the last page asked for ends
     if (!request.url().endsWith("/WatchLedgers")) open.add(request);
   });
   for (const end of ["requestfinished", "requestfailed"])

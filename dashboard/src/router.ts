@@ -2,8 +2,10 @@
 //   /                            data sets                     /dataset?name=NAME
 //   /ledgers?filter=&order=      /ledger/PROJECT/ID[/entry/N or sha256:HEX]?size=&delta=&method=
 //   /verify[/PROJECT/ID]         /statement?ledger= or dataset=
-//   /recompute[/OPERATION]       /activity                     ?open=compare:A,B or plan
+//   /recompute[/OPERATION]       ?open=compare:A,B or plan
+//   /activity?ledger=NAME&caller=&permission=&refused=1
 import { signal } from "@preact/signals";
+import { addressHere, urlOf } from "./prefix";
 
 interface Place {
   path: string[]; // decoded, without empty parts
@@ -69,7 +71,7 @@ export function thingOf({ path, query }: Place): Thing {
   return { view: "nothing" };
 }
 
-const here = () => parsePlace(location.pathname, location.search);
+const here = () => parsePlace(addressHere(), location.search);
 export const place = signal<Place>(
   typeof location === "undefined" ? { path: [], query: new URLSearchParams() } : here(),
 );
@@ -78,8 +80,8 @@ export function startRouter() {
   addEventListener("popstate", () => (place.value = here()));
 }
 export function go(address: string, how: "push" | "replace" = "push") {
-  if (how === "push") history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  if (how === "push") history.pushState(null, "", urlOf(address));
+  else history.replaceState(null, "", urlOf(address));
   const before = place.value.path.join("/");
   place.value = here();
   if (before !== place.value.path.join("/")) scrollTo(0, 0);
@@ -95,7 +97,7 @@ export function setQuery(
     else query.set(name, value);
   }
   const text = query.toString();
-  go(location.pathname + (text ? `?${text}` : ""), how);
+  go(addressHere() + (text ? `?${text}` : ""), how);
 }
 
 // projects/{project}/ledgers/{ledger}
@@ -107,6 +109,7 @@ export const datasetAddress = (name = "") => `/dataset?${new URLSearchParams({ n
 export const verifyAddress = (name: string) => ledgerAddress(name).replace("/ledger/", "/verify/");
 export const statementAddress = (about: { ledger: string } | { dataset: string }) =>
   `/statement?${new URLSearchParams(about)}`;
+export const activityAddress = (ledger: string) => `/activity?${new URLSearchParams({ ledger })}`;
 export const entryAddress = (ledger: string, entry: string | number) =>
   `${ledgerAddress(ledger)}/entry/${entry}`;
 

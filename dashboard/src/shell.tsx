@@ -6,6 +6,7 @@ import { dropToken, signOut } from "./api/session";
 import { clockSkew, lastHeard, liveState, paused } from "./live";
 import { Dialog } from "./parts/dialog";
 import { A, Button } from "./parts/parts";
+import { urlOf } from "./prefix";
 import { go, place, thingOf } from "./router";
 import { SignIn } from "./sign_in";
 import { theme, turnTheme } from "./theme";
@@ -174,7 +175,8 @@ export function Shell({ children, json }: { children: ComponentChildren; json?: 
   }, []);
   return (
     <>
-      <a class="skip" href="#content">
+      {/* In full: "#content" alone would be of <base>. */}
+      <a class="skip" href={`${location.pathname}${location.search}#content`}>
         Skip to the content
       </a>
       <header class="top">
@@ -214,7 +216,7 @@ export function Shell({ children, json }: { children: ComponentChildren; json?: 
         <Button class="link" onClick={() => setSheet(true)}>
           Keyboard ?
         </Button>
-        <a href="/verifier/dpledger-verifier.html" download>
+        <a href={urlOf("/verifier/dpledger-verifier.html")} download>
           Verifier for your own disk
         </a>
       </footer>

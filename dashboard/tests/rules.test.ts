@@ -44,6 +44,13 @@ test("nothing is asked of another origin", () =>
   assert.deepEqual(holding(/https?:\/\/(?!www\.w3\.org\/2000\/svg|x\b)/), []));
 test("no word promises what no number can", () =>
   assert.deepEqual(holding(/>[^<]*\b(is safe|anonymous|budget left)\b/i), []));
+test("a server finds the one place where it says below which path the page stands", () =>
+  assert.deepEqual(
+    all
+      .map(([path, text]) => [path, text.split('<base href="/">').length - 1])
+      .filter((one) => one[1]),
+    [["src/index.html", 1]],
+  ));
 test("files stay short", () => {
   for (const [path, text] of all) assert.ok(text.split("\n").length <= 400, path);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvOf } from "../src/parts/download";
+import { prefixOf } from "../src/prefix";
 import { thingOf, parsePlace } from "../src/router";
 import { cut, lookalike, visible } from "../src/text/names";
 import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/numbers";
@@ -92,6 +93,11 @@ test("an address names a thing, or nothing", () => {
     ledger: undefined,
     dataset: "d",
   });
+});
+test("the page stands below the path of <base>", () => {
+  assert.equal(prefixOf("http://127.0.0.1:7070/"), "");
+  assert.equal(prefixOf("https://host/dpledger/"), "/dpledger");
+  assert.equal(prefixOf("https://host/a/b/?x=/y#z"), "/a/b");
 });
 test("a cell that a spreadsheet would run is text", () => {
   const row = { a: "=1+1", b: "-2.5", c: -3, d: "@x", e: 'a"b', f: "a,b", g: undefined };

@@ -1,11 +1,12 @@
 // Who asks: tokens, refusals, and what a browser keeps of either.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { command, says, text, until, onServer } from "../case.mjs";
-import { append, create, declared, poisson, rounds } from "../ledgers.mjs";
+import { command, onBrowser, onServer, says, text, until } from "../case.mjs";
+import { append, create, declared, gaussian, nameOf, poisson, rounds } from "../ledgers.mjs";
+import { startServer } from "../server.mjs";
 
 const firstToken = (server) =>
   readFileSync(join(server.folder, "store.tokens.first-admin"), "utf8").trim();
@@ -148,12 +149,113 @@ export const cases = {
       await tab.click("nav.views >> text=Recompute");
       await says(tab, "Could not get recomputation");
       await tab.click("nav.views >> text=Activity");
-      await says(tab, "No access record that you may read");
+      await says(tab, "Only administrators see the access record");
       assert.equal(
         await tab.evaluate(() => document.querySelectorAll("dialog[open]").length),
         0,
         "a refusal of a right asks for no token",
       );
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "an administrator asks who exported a ledger, and who was refused": onBrowser(
+    async ({ browser, folder, bin, page }) => {
+      const flags = ["--identity"];
+      let server = await startServer({ bin, page, flags });
+      try {
+        const admin = firstToken(server);
+        server.useToken(admin);
+        for (const id of ["mine", "other"]) {
+          await create(server, id, declared(id, "example"));
+          await append(server, id, [rounds(10, poisson(0.1), 1), gaussian(3)]);
+        }
+        const token = join(folder, "token");
+        writeFileSync(token, newToken(bin, server, "bob", "auditor *"), { mode: 0o600 });
+        const at = ["--server", server.address, "--token-file", token];
+        for (const id of ["mine", "other"])
+          command(bin, "ledger", "export", id, ...at, "--output", join(folder, `${id}.bundle`));
+        server.useToken(newToken(bin, server, "eve", "analyst projects/none"));
+        const refused = 25;
+        for (let i = 0; i < refused; i++)
+          await assert.rejects(
+            server.call("LedgerService/ReadEntries", { ledger: nameOf("mine"), forExport: true }),
+            { code: "permission_denied" },
+          );
+        // The minute of its reads is on record when a server has ended.
+        await server.stop({ keep: true });
+        server = await startServer({ bin, page, flags, folder: server.folder });
+        server.useToken(admin);
+
+        const { page: tab, trouble } = await openPage(browser);
+        const rows = (title) =>
+          tab.evaluate(
+            (title) =>
+              [...document.querySelectorAll("main .section")]
+                .filter((section) => section.querySelector("h2").innerText === title)
+                .flatMap((section) => [...section.querySelectorAll("tbody tr")])
+                .map((row) => row.innerText.replace(/\s+/g, " ")),
+            title,
+          );
+        const found = (count) =>
+          until(tab, (count) => document.querySelectorAll("main tbody tr").length === count, count);
+        await tab.goto(`${server.base}/ledger/default/mine`);
+        await signIn(tab, admin);
+        await tab.click("aside >> text=Who read it");
+        await tab.waitForURL(
+          `${server.base}/activity?${new URLSearchParams({ ledger: nameOf("mine") })}`,
+        );
+        await until(tab, () => document.querySelectorAll("main .section").length === 2);
+        await says(tab, "token:bob");
+        assert.equal((await rows("Refused")).length, 20);
+        await tab.click("text=Look further back");
+        await until(tab, () => !/Look further back/.test(document.body.innerText));
+        const turned = await rows("Refused");
+        assert.equal(turned.length, refused);
+        for (const row of turned)
+          assert.match(
+            row,
+            /^token:eve refused export on mine: the caller does not have .* 127\.0\.0\.1:/,
+          );
+        // By the fields, which the address has too.
+        await tab.selectOption("select[name=permission]", "export");
+        await tab.fill("input[name=caller]", "token:bob");
+        await tab.click("main form >> text=Filter");
+        await found(1);
+        assert.match((await rows("Access record"))[0], /^token:bob export on mine, 3 entries/);
+        assert.deepEqual(Object.fromEntries(new URL(tab.url()).searchParams), {
+          ledger: nameOf("mine"),
+          caller: "token:bob",
+          permission: "export",
+        });
+        await tab.goto(`${server.base}/activity?permission=export&refused=1`);
+        await signIn(tab, admin);
+        await found(refused);
+        assert.equal(await tab.inputValue("select[name=refused]"), "1");
+        await tab.fill("input[name=caller]", "token:bob");
+        await tab.selectOption("select[name=refused]", "");
+        await tab.click("main form >> text=Filter");
+        await says(tab, "export on other, 3 entries");
+        await tab.goBack();
+        await found(refused);
+        await tab.fill("input[name=caller]", "token:nobody");
+        await tab.click("main form >> text=Filter");
+        await says(tab, "Nothing found");
+        assert.deepEqual(trouble, []);
+      } finally {
+        await Promise.all(browser.contexts().map((context) => context.close()));
+        await server.stop();
+      }
+    },
+  ),
+
+  "a server without callers keeps no access record, and says so": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/activity?ledger=mine`);
+      await says(tab, "This one does not.");
+      assert.equal(await tab.evaluate(() => document.querySelector("main form")), null);
       assert.deepEqual(trouble, []);
     },
   ),

@@ -1,6 +1,7 @@
 // Calls by the Connect protocol in JSON: docs/http.md. The token stays in this module: it is gone
 // on reload, and is in no URL, storage or log.
 import { signal } from "@preact/signals";
+import { urlOf } from "../prefix";
 import { joined } from "./bytes";
 import type { Methods } from "./types";
 
@@ -8,7 +9,7 @@ export type MethodName = keyof Methods;
 export type Request<M extends MethodName> = Methods[M][0];
 export type Response<M extends MethodName> = Methods[M][1];
 
-const PREFIX = "/dpledger.v1.";
+const urlOfMethod = (method: MethodName) => urlOf(`/dpledger.v1.${method}`);
 const MOST_BYTES = 32 << 20;
 const TIMEOUT_MS = 60_000;
 
@@ -85,8 +86,8 @@ function errorOf({ code = "unknown", message = "", details = [] }: ErrorJson): C
   return new CallError(code, message, reason);
 }
 
-const post = (method: string, body: BodyInit, type: string, signal: AbortSignal) =>
-  fetch(PREFIX + method, {
+const post = (method: MethodName, body: BodyInit, type: string, signal: AbortSignal) =>
+  fetch(urlOfMethod(method), {
     method: "POST",
     headers: { "content-type": type, "connect-protocol-version": "1", ...headers() },
     body,
@@ -175,8 +176,9 @@ export async function* stream<M extends MethodName>(
   }
 }
 
-// The address under which a browser or curl gets the same answer (calls that change nothing).
+// The URL under which a browser or curl gets the same answer (calls that change nothing).
 export function jsonAddress<M extends MethodName>(method: M, request: Request<M>): string {
   const message = JSON.stringify(request);
-  return `${PREFIX}${method}?${new URLSearchParams({ connect: "v1", encoding: "json", message })}`;
+  const query = new URLSearchParams({ connect: "v1", encoding: "json", message });
+  return `${urlOfMethod(method)}?${query}`;
 }

@@ -1,6 +1,7 @@
 // Staying signed in: the server makes the token a cookie that no script can read (docs/http.md),
 // and the page forgets it.
 import { batch } from "@preact/signals";
+import { urlOf } from "../prefix";
 import { headers, signedIn, signIn } from "./client";
 
 // That there was a cookie when this browser was last here; what holds is what the server says.
@@ -25,14 +26,14 @@ export function startSession() {
 }
 
 const session = (method: string) =>
-  fetch("/session", { method, headers: headers(), cache: "no-store" });
+  fetch(urlOf("/session"), { method, headers: headers(), cache: "no-store" });
 // False: the server would not, or the browser dropped the cookie (the page came in plain text under
 // a name). The token stays in memory then.
 export async function keepSignedIn(): Promise<boolean> {
   try {
     if ((await session("POST")).status !== 204) return false;
     // By the cookie alone.
-    const asked = await fetch("/dpledger.v1.LedgerService/ListLedgers", {
+    const asked = await fetch(urlOf("/dpledger.v1.LedgerService/ListLedgers"), {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: '{"parent":"projects/-","pageSize":1}',

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { CallError } from "../api/client";
 import type { Called } from "../api/use_call";
+import { urlOf } from "../prefix";
 import { go } from "../router";
 import { visible } from "../text/names";
 import { ageWords } from "../text/dates";
@@ -15,7 +16,7 @@ export function A({ href, ...rest }: JSX.AnchorHTMLAttributes<HTMLAnchorElement>
     event.preventDefault();
     go(String(href));
   };
-  return <a href={href} onClick={follow} {...rest} />;
+  return <a href={urlOf(String(href))} onClick={follow} {...rest} />;
 }
 export const Button = (props: JSX.ButtonHTMLAttributes<HTMLButtonElement>) => (
   <button type="button" class="button" {...props} />

@@ -12,10 +12,8 @@ export interface Place {
   ledger: string;
   headers: Record<string, string>;
 }
-const AHEAD = 5; // of the six connections that a browser opens; the sixth is the page's own
 const MOST_ENTRY = 65535;
 
-class Denied extends Lost {}
 const failed = (error: Error) => error; // a failure is met where it belongs
 const bytesOf = (text = "") => strictBase64(text) ?? new Uint8Array();
 
@@ -47,13 +45,12 @@ export class FromServer implements Source {
     if (code === "data_loss" || (answer.status === 500 && path.startsWith("/tlog/"))) {
       throw new Difference(`the server cannot show what it signed: ${message.trim()}`);
     }
-    const words = `the server answered ${answer.status}: ${message}`;
-    throw answer.status === 403 ? new Denied(words) : new Lost(words);
+    throw new Lost(`the server answered ${answer.status}: ${message}`);
   }
   private async call<M extends MethodName>(method: M, request: Asked<M>): Promise<Answer<M>> {
     return (await this.get(`/dpledger.v1.${method}`, request)).json();
   }
-  private async tile(level: string | number, index: number, width: number) {
+  private async tile(level: number, index: number, width: number) {
     const answer = await this.get(`/tlog/${this.at.ledger}/${tilePath(level, index, width)}`);
     return new Uint8Array(await answer.arrayBuffer());
   }
@@ -102,15 +99,14 @@ export class FromServer implements Source {
       firstSequence: String(first),
       pageSize,
     });
-  // By ReadEntries, 1 MiB at a time: 10^6 entries are 4,000 tiles, and a browser takes 2 ms for
-  // each. Whoever may not read entries by that call may still fetch the tiles.
+  // By ReadEntries, 1 MiB at a time: 10^6 entries are 4,000 tiles, and a browser takes
+  // 2 ms for each.
   async entries(check: EntriesCheck, progress: (bytes: number) => void) {
     const ask = (first: number) => this.page(first, 10000).catch(failed);
     let coming = ask(0);
     let waiting: Uint8Array[] = []; // for the rest of their tile
     for (let read = 0; read < check.size;) {
       const got = await coming;
-      if (got instanceof Denied && read === 0) return this.tiles(check, progress);
       if (got instanceof Error) throw got;
       const entries = (got.entries ?? []).slice(0, check.size - read);
       if (!entries.length) {
@@ -131,21 +127,6 @@ export class FromServer implements Source {
         waiting = [];
       }
       progress(bytes);
-    }
-  }
-  private async tiles(check: EntriesCheck, progress: (bytes: number) => void) {
-    const tiles = Math.ceil(check.size / TILE);
-    const widthOf = (n: number) => Math.min(TILE, check.size - TILE * n);
-    const ahead: Promise<Uint8Array | Error>[] = []; // of the hashing
-    const start = (n: number) =>
-      n < tiles && ahead.push(this.tile("entries", n, widthOf(n)).catch(failed));
-    for (let n = 0; n < AHEAD; n++) start(n);
-    for (let n = 0; n < tiles; n++) {
-      const got = await ahead.shift()!;
-      start(n + AHEAD);
-      if (got instanceof Error) throw got;
-      check.take(got, widthOf(n));
-      progress(got.length);
     }
   }
 

@@ -1,9 +1,10 @@
 // Starts the worker. The page's policy lets a worker come from one constant address alone, through
 // a named trusted type; the single-file verifier carries the worker's source in itself.
+import { urlOf } from "../prefix";
 import type { Job, Message } from "./check";
 
 declare const WORKER_SOURCE: string | undefined;
-const ADDRESS = "/assets/worker.js";
+const ADDRESS = urlOf("/assets/worker.js");
 interface Policy {
   createScriptURL(text: string): string;
 }

@@ -1,50 +1,42 @@
-// Who did what to the record: the access record that a server with callers keeps, and how the
+// Who used the server for what: the access record that a server with callers keeps, and how the
 // server is.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { fromBase64 } from "../api/bytes";
-import { call, headers } from "../api/client";
-import { decodeEntry } from "../api/decode";
-import type { Access, GetCheckpointResponse, Token } from "../api/types";
-import { useCall, useTask } from "../api/use_call";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { call, headers, type CallError } from "../api/client";
+import type {
+  Access,
+  GetCheckpointResponse,
+  ListAccessRequest,
+  ListAccessResponse,
+  Token,
+} from "../api/types";
+import { useCall } from "../api/use_call";
 import { generation, lastHeard, liveState } from "../live";
 import { Chip } from "../parts/icon";
-import { A, Card, Empty, Facts, Failed, Loading, Section, Table, Title } from "../parts/parts";
-import { entryAddress, ledgerAddress } from "../router";
+import {
+  A,
+  Button,
+  Card,
+  Empty,
+  Facts,
+  Failed,
+  Loading,
+  Section,
+  Table,
+  Title,
+} from "../parts/parts";
+import { urlOf } from "../prefix";
+import { ledgerAddress, place, setQuery } from "../router";
 import { Name, shortName, visible } from "../text/names";
-import { grouped, number, plural } from "../text/numbers";
+import { entriesText, grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
 import { cosignatures, keyId } from "../text/words";
-import { ALL } from "./requests";
-
-// Ledgers that the server itself keeps: one a month (docs/identity.md).
-const RECORDS = /^projects\/access-record\//;
-const LAST = 400; // entries of the newest record
-
-interface Line extends Access {
-  sequence: number;
-}
-async function readRecord(ledger: string, size: number, signal: AbortSignal): Promise<Line[]> {
-  const firstSequence = String(Math.max(0, size - LAST));
-  const request = { ledger, firstSequence, pageSize: LAST };
-  const answer = await call("LedgerService/ReadEntries", request, signal);
-  const lines: Line[] = [];
-  for (const text of answer.entries ?? []) {
-    const { note, sequence } = decodeEntry(fromBase64(text));
-    try {
-      const access = JSON.parse(note?.text ?? "") as Access;
-      lines.push({ ...access, sequence: number(sequence) });
-    } catch {
-      // An entry that is no access.
-    }
-  }
-  return lines.reverse();
-}
+import { accessRequest } from "./requests";
 
 function useHealth(path: string): ComponentChildren {
   const [state, setState] = useState("");
   useEffect(() => {
-    fetch(path, { headers: headers(), cache: "no-store" }).then(
+    fetch(urlOf(path), { headers: headers(), cache: "no-store" }).then(
       async (answer) => {
         const words = await answer.text(); // a body that is not read keeps its connection
         setState(answer.ok ? "ok" : words.slice(0, 80));
@@ -69,12 +61,12 @@ const On = ({ of: resource }: { of: string | undefined }) => (
     {resource && (
       <>
         {" "}
-        on <Name of={resource} />
+        on <Name of={shortName(resource)} />
       </>
     )}
   </>
 );
-function What({ of: { refused, administers, reads = [] } }: { of: Line }) {
+function What({ of: { refused, administers, reads = [] } }: { of: Access }) {
   if (refused) {
     return (
       <div>
@@ -98,24 +90,25 @@ function What({ of: { refused, administers, reads = [] } }: { of: Line }) {
   }
   return (
     <div>
-      {reads.map(({ permission, resource, count }, i) => (
+      {reads.map(({ permission, resource, count, entries }, i) => (
         <span key={i}>
           {i > 0 && "; "}
           <code>{visible(permission)}</code>
           <On of={resource} />
           <Times of={count} />
+          {number(entries) > 0 && `, ${entriesText(entries)}`}
         </span>
       ))}
     </div>
   );
 }
-const Lines = ({ of: lines, ledger }: { of: Line[]; ledger: string }) => (
+const Lines = ({ of: lines }: { of: Access[] }) => (
   <Table
-    columns={[{ label: "Entry", class: "num" }, "Who", "What", "From", "When"]}
-    rows={lines.map((line) => ({
-      key: line.sequence,
+    class="access"
+    columns={["Who", "What", "From", "When"]}
+    rows={lines.map((line, i) => ({
+      key: i,
       cells: [
-        <A href={entryAddress(ledger, line.sequence)}>{grouped(line.sequence)}</A>,
         line.caller ? <Name of={line.caller} /> : <span class="faint">not known</span>,
         <What of={line} />,
         <Name of={line.peer || "–"} />,
@@ -183,45 +176,122 @@ const Tokens = ({ of: tokens }: { of: Token[] }) => (
   />
 );
 
-function Record({ ledger, size }: { ledger: string; size: number }) {
-  const { data: lines, error } = useTask(
-    (signal) => readRecord(ledger, size, signal),
-    [ledger, size],
+const PERMISSIONS = ["list", "ask", "read_entries", "export", "verify", "administer"];
+// The fields have the names of the address.
+function Filter() {
+  const form = useRef<HTMLFormElement>(null);
+  const { query } = place.value;
+  useEffect(() => {
+    for (const field of form.current!.querySelectorAll<HTMLInputElement>("[name]"))
+      field.value = query.get(field.name) ?? "";
+  }, [query]);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    setQuery(Object.fromEntries(new FormData(form.current!)) as Record<string, string>, "push");
+  };
+  return (
+    <form ref={form} onSubmit={submit} class="plan-form" role="search">
+      <label class="field">
+        Ledger
+        <input name="ledger" placeholder="any" spellcheck={false} />
+      </label>
+      <label class="field">
+        Caller
+        <input name="caller" placeholder="any" spellcheck={false} />
+      </label>
+      <label class="field">
+        Permission
+        <select name="permission">
+          <option value="">any</option>
+          {PERMISSIONS.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </label>
+      <label class="field">
+        Outcome
+        <select name="refused">
+          <option value="">any</option>
+          <option value="1">refused</option>
+        </select>
+      </label>
+      <div class="field">
+        <span>&nbsp;</span>
+        <Button type="submit">Filter</Button>
+      </div>
+    </form>
   );
-  const refusals = (lines ?? []).filter((line) => line.refused);
-  const whole = (
-    <A href={ledgerAddress(ledger)}>
-      <Name of={shortName(ledger)} />
-    </A>
-  );
+}
+
+interface RecordProps {
+  of: ListAccessRequest;
+  title: string;
+  aside?: boolean; // shown only if there is something in it
+  children?: ComponentChildren; // above it, for those who may see it
+}
+// Asked when the reader does, and by no update: the record notes each question, and so changes.
+function Record({ of: request, title, aside, children }: RecordProps) {
+  const first = useCall("AdminService/ListAccess", request);
+  const [kept, keep] = useState<{ pages: ListAccessResponse[]; error?: CallError }>({ pages: [] });
+  const { pages, error = first.error } =
+    kept.pages[0] === first.data ? kept : { pages: first.data ? [first.data] : [] };
+  const pageToken = pages.at(-1)?.nextPageToken;
+  const lines = pages.flatMap(({ access = [] }) => access);
+  const more = () =>
+    call("AdminService/ListAccess", { ...request, pageToken }).then(
+      (page) => keep({ pages: [...pages, page] }),
+      (error) => keep({ pages, error }),
+    );
+  if (aside && !lines.length && !pageToken) return null;
+  if (error?.code === "permission_denied") {
+    return (
+      <Empty title="Only administrators see the access record">
+        Ask an administrator of this server who read or exported a ledger.
+      </Empty>
+    );
+  }
+  if (error?.reason === "NO_IDENTITY") {
+    return (
+      <Empty title="No access record">
+        A server that knows its callers (<code>--identity</code>) keeps one. This one does not.
+      </Empty>
+    );
+  }
   return (
     <>
-      {error && <Failed error={error} what="the access record" />}
-      {refusals.length > 0 && (
-        <Section title="Refused" side={plural(refusals.length, "refusal")}>
-          <Lines of={refusals.slice(0, 20)} ledger={ledger} />
-        </Section>
-      )}
-      <Section title="Access record" side={whole}>
-        {lines && <Lines of={lines.slice(0, 100)} ledger={ledger} />}
-        {!lines && !error && <Loading what="the access record" />}
+      {children}
+      <Section
+        title={title}
+        side={
+          <Button class="link" onClick={first.again}>
+            Ask again
+          </Button>
+        }
+      >
+        {error && <Failed error={error} what="the access record" />}
+        {lines.length > 0 && <Lines of={lines} />}
+        {first.data && !lines.length && (
+          <Empty title="Nothing found">{pageToken && "So far."}</Empty>
+        )}
+        {!first.data && !error && <Loading what="the access record" />}
+        {pageToken && (
+          <p class="more">
+            <Button onClick={more}>Look further back</Button>
+          </p>
+        )}
       </Section>
     </>
   );
 }
 
-export function Activity() {
-  const ledgers = useCall("LedgerService/ListLedgers", ALL, generation.value);
+function Overview() {
   const registry = useCall("AuditService/GetCheckpoint", {}, generation.value);
   const tokens = useCall("AdminService/ListTokens", {});
   const healthy = useHealth("/healthz");
   const ready = useHealth("/readyz");
-  const records = (ledgers.data?.ledgers ?? []).filter(({ name = "" }) => RECORDS.test(name));
-  const newest = records.sort((a, b) => (a.name! < b.name! ? 1 : -1))[0];
   const heard = lastHeard.value && new Date(lastHeard.value).toLocaleTimeString();
   return (
     <>
-      <Title title="Activity" about="Who did what to the record, and how the server is." />
       <div class="two">
         <Card title="The server">
           <Facts
@@ -229,7 +299,7 @@ export function Activity() {
               ["Answers calls", healthy],
               ["Everything provable", ready],
               ["This page", `${liveState.value}${heard ? `, last heard ${heard}` : ""}`],
-              ["Figures", <a href="/metrics">for Prometheus</a>],
+              ["Figures", <a href={urlOf("/metrics")}>for Prometheus</a>],
             ]}
           />
         </Card>
@@ -249,16 +319,42 @@ export function Activity() {
           <Tokens of={tokens.data.tokens ?? []} />
         </Section>
       )}
-      {ledgers.error && <Failed error={ledgers.error} what="the ledgers" again={ledgers.again} />}
-      {ledgers.data && !newest && (
-        <Section title="Access record">
-          <Empty title="No access record that you may read">
-            A server that knows its callers (<code>--identity</code>) keeps one in ledgers of its
-            own. This one does not, or your token does not reach it.
-          </Empty>
-        </Section>
-      )}
-      {newest && <Record ledger={newest.name!} size={number(newest.size)} />}
+    </>
+  );
+}
+
+export function Activity() {
+  const asked = accessRequest();
+  const ledger = asked?.resource;
+  return (
+    <>
+      <Title
+        title="Activity"
+        about={
+          ledger ? (
+            <>
+              Who read, exported or was refused{" "}
+              <A href={ledgerAddress(ledger)}>
+                <Name of={shortName(ledger)} />
+              </A>
+              .
+            </>
+          ) : (
+            "Who used the server for what, and how the server is."
+          )
+        }
+      />
+      {!asked && <Overview />}
+      <Record of={asked ?? {}} title="Access record">
+        <Filter />
+        <p class="footnote">
+          Reads are added up by the minute, and are on record when it is over. Appends are not: each
+          entry of a ledger names its caller. Lists, and questions about a data set, name no ledger.
+        </p>
+        {!asked?.refused && (
+          <Record of={{ ...asked, refused: true, pageSize: 20 }} title="Refused" aside />
+        )}
+      </Record>
     </>
   );
 }

@@ -7,6 +7,7 @@ import { downloadCsv } from "../parts/download";
 import { EpsilonCell, EpsilonWords, TierNote } from "../parts/epsilon";
 import { Chip } from "../parts/icon";
 import { A, Awaited, Button, Card, Empty, Notice, Section, Table, Title } from "../parts/parts";
+import { serverName } from "../prefix";
 import { datasetAddress } from "../router";
 import { Name, OrNames, said } from "../text/names";
 import { grouped, number, plural } from "../text/numbers";
@@ -143,7 +144,7 @@ export function Datasets() {
       {listed.data && datasets.length === 0 && (
         <Empty title="No data set yet">
           A ledger names the data set that its run touches. A trainer that records its rounds makes
-          one: <code>dp_sgd --server {location.host} --ledger first --target-epsilon 1</code>
+          one: <code>dp_sgd --server {serverName()} --ledger first --target-epsilon 1</code>
         </Empty>
       )}
       {listed.data && items.length > 0 && (

@@ -7,6 +7,7 @@ import { changed, generation } from "../live";
 import { Chip } from "../parts/icon";
 import { StateChips } from "../parts/ledger_state";
 import { A, Awaited, Button, Failed, Notice, Title } from "../parts/parts";
+import { serverName } from "../prefix";
 import {
   askedDelta,
   datasetAddress,
@@ -124,7 +125,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
           <p class="footnote">
             A bundle to keep and to check anywhere:{" "}
             <code>
-              dpledger ledger export {short} --server {location.host}
+              dpledger ledger export {short} --server {serverName()}
             </code>
           </p>
         </div>

@@ -4,7 +4,13 @@ import { fromBase64, hex } from "../api/bytes";
 import type { AnswerDetails, Ledger, WriterStatus } from "../api/types";
 import { useCall } from "../api/use_call";
 import { A, Card, Facts, Hash, List } from "../parts/parts";
-import { datasetAddress, entryAddress, ledgerAddress, verifyAddress } from "../router";
+import {
+  activityAddress,
+  datasetAddress,
+  entryAddress,
+  ledgerAddress,
+  verifyAddress,
+} from "../router";
 import { Name, said, shortName, visible } from "../text/names";
 import { entriesText, grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
@@ -134,7 +140,8 @@ function Evidence({ ledger, specials }: OfEntries) {
         ]}
       />
       <p class="card-foot">
-        <A href={verifyAddress(name)}>Check all of it in this browser</A>
+        <A href={verifyAddress(name)}>Check all of it in this browser</A> ·{" "}
+        <A href={activityAddress(name)}>Who read it</A>
       </p>
     </Card>
   );

@@ -5,6 +5,7 @@ import type { DamagedLedger, ListLedgersRequest } from "../api/types";
 import { downloadCsv } from "../parts/download";
 import { TierNote } from "../parts/epsilon";
 import { Button, Empty, Failed, Loading, Notice, Title } from "../parts/parts";
+import { serverName } from "../prefix";
 import { place, setQuery } from "../router";
 import { shortName, visible } from "../text/names";
 import { grouped, plural } from "../text/numbers";
@@ -92,7 +93,7 @@ const None = ({ filtered }: { filtered: boolean }) => (
     ) : (
       <>
         A trainer that records its rounds makes one:{" "}
-        <code>dp_sgd --server {location.host} --ledger first --target-epsilon 1</code>
+        <code>dp_sgd --server {serverName()} --ledger first --target-epsilon 1</code>
       </>
     )}
   </Empty>

@@ -1,7 +1,7 @@
 // The calls of the views that are fetched when they are opened: their address with format=json must
 // not wait for that.
 import { jsonAddress } from "../api/client";
-import type { GetStatementRequest } from "../api/types";
+import type { GetStatementRequest, ListAccessRequest } from "../api/types";
 import { givenDelta, place } from "../router";
 import { fullName } from "../text/names";
 
@@ -30,4 +30,20 @@ export const recomputeJson = (operation?: string) =>
         pageSize: 1000,
       })
     : jsonAddress("RecomputeService/ListOperations", OPERATIONS);
-export const activityJson = () => jsonAddress("AuditService/GetCheckpoint", {});
+
+// What is asked of the access record; undefined where the address asks nothing of it.
+export function accessRequest(): ListAccessRequest | undefined {
+  const { query } = place.value;
+  const [ledger, caller, permission] = ["ledger", "caller", "permission"].map(
+    (name) => query.get(name) ?? "",
+  );
+  const refused = query.get("refused") === "1";
+  if (!ledger && !caller && !permission && !refused) return undefined;
+  return { resource: ledger && fullName(ledger), caller, permission, refused };
+}
+export function activityJson() {
+  const asked = accessRequest();
+  return asked
+    ? jsonAddress("AdminService/ListAccess", asked)
+    : jsonAddress("AuditService/GetCheckpoint", {});
+}

@@ -5,6 +5,7 @@ import { headers } from "../api/client";
 import { useCall } from "../api/use_call";
 import { download } from "../parts/download";
 import { A, Button, Card, Failed, Notice, Title } from "../parts/parts";
+import { urlOf } from "../prefix";
 import { go, ledgerAddress, place, setQuery, verifyAddress } from "../router";
 import { Name, shortName } from "../text/names";
 import type { End, Job } from "../verify/check";
@@ -17,7 +18,7 @@ export function Verify({ name }: { name?: string }) {
   const file = job?.file;
   const keys = place.value.query.get("keys") ?? "";
   const begin = (from: File | undefined) => {
-    const server = name && { base: location.origin, ledger: name, headers: headers() };
+    const server = name && { base: location.origin + urlOf(""), ledger: name, headers: headers() };
     const base = { keys, seen: everythingSeen() };
     setJob(from ? { ...base, file: from } : server ? { ...base, server } : undefined);
   };
@@ -87,7 +88,7 @@ export function Verify({ name }: { name?: string }) {
           shows={
             <>
               That this page is honest: the server that it checks sent it. A bundle, with a{" "}
-              <a href="/verifier/dpledger-verifier.html" download>
+              <a href={urlOf("/verifier/dpledger-verifier.html")} download>
                 verifier of your own
               </a>{" "}
               or the command line, decides that.
