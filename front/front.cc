@@ -231,6 +231,7 @@ void Front::Impl::Take(Lane& lane, tcp::socket socket) {
   peer.encrypted = tls_ != nullptr;
   const bool trusted = trusted_.Contain(remote.address());
   if (trusted) peer.host.clear();
+  peer.forwards = trusted && !options_.proxy_protocol;
   const Admission admission = peers_.Enter(peer.host, absl::Now());
   if (admission != Admission::kAdmitted) return Complain(peer, ClosingOf(admission));
   const std::shared_ptr<Relay> relay =

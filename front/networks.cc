@@ -38,7 +38,10 @@ absl::StatusOr<ip::network_v6> NetworkOf(const std::string& text) {
 
 }  // namespace
 
-std::string TextOf(const ip::address& address, uint16_t port) {
+std::string TextOf(const ip::address& given, uint16_t port) {
+  const bool mapped = given.is_v6() && given.to_v6().is_v4_mapped();
+  const ip::address address =
+      mapped ? ip::address(ip::make_address_v4(ip::v4_mapped, given.to_v6())) : given;
   const std::string host = address.to_string();
   return address.is_v6() ? absl::StrCat("[", host, "]:", port) : absl::StrCat(host, ":", port);
 }

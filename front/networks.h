@@ -12,7 +12,7 @@
 
 namespace dpledger::front {
 
-// "192.0.2.1:4711", "[2001:db8::1]:4711".
+// "192.0.2.1:4711", "[2001:db8::1]:4711"; an IPv4 address in IPv6's form as IPv4.
 std::string TextOf(const boost::asio::ip::address& address, uint16_t port);
 
 class Networks {

@@ -11,6 +11,7 @@ struct Peer {
   // behind which are many.
   std::string host;
   bool encrypted = false;   // TLS
+  bool forwards = false;    // a trusted proxy, whose X-Forwarded-For names the caller
   std::string certificate;  // DER, as the handshake verified it; empty: none was shown
 };
 

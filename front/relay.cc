@@ -41,6 +41,7 @@ constexpr size_t kMaxBuffer = size_t{64} << 10;
 constexpr uint32_t kMaxControlFrame = 16384;
 // For the client's own end of an answered connection.
 constexpr absl::Duration kLinger = absl::Seconds(2);
+constexpr absl::Duration kLookAgain = absl::Minutes(1);
 
 // GOAWAY, ENHANCE_YOUR_CALM (RFC 9113, sections 6.8 and 7).
 constexpr char kGoAwayFrame[] = "\0\0\x08\x07\0\0\0\0\0\x7f\xff\xff\xff\0\0\0\x0b";
@@ -130,7 +131,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
   }
 
   void Look(absl::Time now, const asio::ssl::context* tls) override {
-    if (!StillTrusted(tls)) return EndAs(Closing::kCertificate);
+    if (!StillTrusted(tls, now)) return EndAs(Closing::kCertificate);
     if (now >= deadline_) EndAs(handed_over_ ? Closing::kReadsNothing : Closing::kNoRequest);
   }
 
@@ -189,24 +190,28 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
 
   void Shake() {
     if constexpr (kTls) {
-      client_.async_handshake(asio::ssl::stream_base::server,
-                              [self = this->shared_from_this()](error_code error) {
-                                if (!error) return self->OnHandshake();
-                                // Whoever goes away without a word is not worth one.
-                                if (error.category() != asio::error::get_ssl_category())
-                                  return self->End();
-                                self->EndAs(Closing::kHandshake, error.message());
-                              });
+      client_.async_handshake(
+          asio::ssl::stream_base::server, [self = this->shared_from_this()](error_code error) {
+            if (!error) return self->OnHandshake();
+            // Whoever goes away without a word is not worth one.
+            if (error.category() != asio::error::get_ssl_category()) return self->End();
+            const long why = SSL_get_verify_result(self->client_.native_handle());
+            self->EndAs(Closing::kHandshake,
+                        why == X509_V_OK ? error.message() : X509_verify_cert_error_string(why));
+          });
     } else {
       ReadUp();
     }
   }
 
-  // Whether the client's certificate, if it showed one, is good by `tls`. Looked at once for each.
-  bool StillTrusted([[maybe_unused]] const asio::ssl::context* tls) {
+  // Whether the client's certificate, if it showed one, is good by `tls`. Looked at once for each,
+  // and again each minute: lists of those that were taken back end.
+  bool StillTrusted([[maybe_unused]] const asio::ssl::context* tls,
+                    [[maybe_unused]] absl::Time now) {
     if constexpr (kTls) {
-      if (peer_.certificate.empty() || tls == trusted_by_) return true;
+      if (peer_.certificate.empty() || (tls == trusted_by_ && now < trusted_until_)) return true;
       trusted_by_ = tls;
+      trusted_until_ = now + kLookAgain;
       return Verifies(const_cast<asio::ssl::context*>(tls)->native_handle(),
                       client_.native_handle());
     }
@@ -381,6 +386,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
 
   const std::shared_ptr<asio::ssl::context> tls_;
   const asio::ssl::context* trusted_by_;  // that the client's certificate was last good by
+  absl::Time trusted_until_ = absl::Now() + kLookAgain;
   Stream client_;
   asio::local::stream_protocol::socket door_;
   Peer peer_;

@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/address.h"
 #include "base/status.h"
 #include "identity/first_token.h"
 
@@ -34,6 +35,9 @@ std::optional<std::string> LastAddress(std::string_view forwarded) {
   const size_t comma = forwarded.rfind(',');
   std::string last(comma == std::string_view::npos ? forwarded : forwarded.substr(comma + 1));
   absl::StripAsciiWhitespace(&last);
+  if (const std::optional<Address> with_port = ParseAddress(last); with_port.has_value())
+    last = with_port->host;
+  if (last.starts_with('[') && last.ends_with(']')) last = last.substr(1, last.size() - 2);
   unsigned char unused[sizeof(in6_addr)];
   if (inet_pton(AF_INET, last.c_str(), unused) == 1) return last;
   if (inet_pton(AF_INET6, last.c_str(), unused) == 1) return absl::StrCat("[", last, "]");
@@ -116,7 +120,7 @@ absl::StatusOr<Caller> Callers::Identify(const Credentials& credentials) {
 std::string Callers::AddressOf(const Credentials& credentials) const {
   const std::shared_ptr<const front::Peer> peer = find_peer_(credentials.peer);
   if (peer == nullptr) return credentials.peer;
-  if (!peer->host.empty()) return peer->address;
+  if (!peer->forwards) return peer->address;
   return LastAddress(credentials.forwarded).value_or(peer->address);
 }
 

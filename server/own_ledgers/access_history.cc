@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "events/proto_json.h"
 #include "events/unknown_fields.h"
+#include "identity/grant.h"
 #include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
@@ -32,9 +33,20 @@ struct Place {
   uint64_t end = 0;
 };
 
+bool AreDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
 bool IsMonth(std::string_view text) {
-  absl::Time unused;
-  return text.size() == kMonthBytes && absl::ParseTime("%Y-%m", ToAbsl(text), &unused, nullptr);
+  return text.size() == kMonthBytes && AreDigits(text.substr(0, 4)) && text[4] == '-' &&
+         AreDigits(text.substr(5)) && text.substr(5) >= "01" && text.substr(5) <= "12";
+}
+
+bool IsPermission(std::string_view text) {
+  for (int i = 0; i < identity::kPermissions; ++i) {
+    if (identity::PermissionName(static_cast<identity::Permission>(i)) == text) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<std::optional<Place>> PlaceOf(const std::string& token) {
@@ -42,6 +54,7 @@ absl::StatusOr<std::optional<Place>> PlaceOf(const std::string& token) {
   Place place;
   place.month = token.substr(0, kMonthBytes);
   if (IsMonth(place.month) && token.size() > kMonthBytes && token[kMonthBytes] == '.' &&
+      AreDigits(token.substr(kMonthBytes + 1)) &&
       absl::SimpleAtoi(token.substr(kMonthBytes + 1), &place.end)) {
     return place;
   }
@@ -58,6 +71,11 @@ absl::Status Check(const v1::ListAccessRequest& request) {
   if (!request.first_month().empty() && !request.last_month().empty() &&
       request.first_month() > request.last_month()) {
     return FieldError("first_month", "must not be after last_month");
+  }
+  if (!request.permission().empty() && !IsPermission(request.permission())) {
+    return FieldError("permission", absl::StrCat("must be list, ask, read_entries, export, verify, "
+                                                 "append or another that a role has, got ",
+                                                 identity::Shown(request.permission())));
   }
   if (request.page_size() > kMaxPageSize) {
     return FieldError(
@@ -81,9 +99,11 @@ bool Matches(const v1::ListAccessRequest& request, v1::Access& access) {
     return is(request.resource(), access.administers().about()) &&
            is(request.permission(), std::string(kAdminister));
   }
+  // What is counted under no name may be of this one.
   auto& reads = *access.mutable_reads();
   const auto left = std::remove_if(reads.begin(), reads.end(), [&](const auto& read) {
-    return !is(request.resource(), read.resource()) || !is(request.permission(), read.permission());
+    const bool of_it = is(request.resource(), read.resource()) || read.resource() == kOthers;
+    return !of_it || !is(request.permission(), read.permission());
   });
   reads.erase(left, reads.end());
   return !reads.empty();
@@ -142,9 +162,9 @@ class Search {
 
   absl::Status Look(const std::string& bytes) {
     // A note's text stands in its entry as it is: what does not hold the words is not read further.
-    for (const std::string* word : {&request_.resource(), &request_.caller()}) {
-      if (bytes.find(*word) == std::string::npos) return absl::OkStatus();
-    }
+    const auto has = [&bytes](std::string_view word) { return bytes.find(word) != bytes.npos; };
+    if (!has(request_.caller()) || !(has(request_.resource()) || has(kOthers)))
+      return absl::OkStatus();
     v1::LedgerEntry entry;
     if (!entry.ParseFromString(bytes)) return absl::DataLossError("the access record: a bad entry");
     if (!entry.has_note()) return absl::OkStatus();

@@ -17,9 +17,9 @@ namespace dpledger::server {
 namespace {
 
 constexpr uint64_t kRefusalsOfACaller = 60;         // in a minute, one by one
-constexpr size_t kReadBytesOfACaller = 64 * 1'024;  // of the names that it reads in a minute
+constexpr size_t kReadBytesOfACaller = 64 * 1'024;  // of the notes of what it reads in a minute
+constexpr size_t kFieldBytes = 64;                  // of a read in a note, beside its words
 constexpr size_t kMostCallers = 2'000;              // by their names in a minute
-constexpr char kOthers[] = "(others)";
 constexpr size_t kMostWaiting = 2'000;
 constexpr size_t kNotesOfABatch = 500;
 constexpr size_t kMaxTextBytes = 512;
@@ -103,11 +103,14 @@ void AccessRecord::Reads(const std::string& caller, std::string_view permission,
   Minute& minute = MinuteOf(caller);
   std::pair<std::string, std::string> key(permission, Cut(resource));
   if (!minute.reads.contains(key)) {
-    const size_t bytes = key.first.size() + key.second.size();
-    if (minute.bytes + bytes > kReadBytesOfACaller) {
+    // Many names that are listed or asked about hide no reads of entries.
+    const bool of_entries = entries > 0;
+    size_t& held = of_entries ? minute.entry_bytes : minute.other_bytes;
+    const size_t bytes = key.first.size() + key.second.size() + kFieldBytes;
+    if (held + bytes > kReadBytesOfACaller) {
       key.second = kOthers;
     } else {
-      minute.bytes += bytes;
+      held += bytes;
     }
   }
   Read& read = minute.reads[std::move(key)];
@@ -180,14 +183,37 @@ void AccessRecord::CollectMinute(bool all) {
   minute_ = minute;
 }
 
+void AccessRecord::DropOfHeaviest() {
+  const auto heaviest =
+      std::max_element(waiting_of_.begin(), waiting_of_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto last = std::find_if(waiting_.rbegin(), waiting_.rend(), [&](const Waiting& waiting) {
+    return waiting.caller == heaviest->first;
+  });
+  waiting_.erase(std::next(last).base());
+  ++lost_[heaviest->first];
+  --heaviest->second;
+}
+
 bool AccessRecord::Add(const v1::Access& access) {
-  const bool fits = waiting_.size() < kMostWaiting;
-  if (fits) {
-    waiting_.push_back(events::MessageToJson(access));
-  } else {
-    ++lost_;
+  ++waiting_of_[access.caller()];
+  waiting_.push_back({access.caller(), events::MessageToJson(access)});
+  if (waiting_.size() <= kMostWaiting) return true;
+  const uint64_t before = lost_[access.caller()];
+  DropOfHeaviest();
+  return lost_[access.caller()] == before;
+}
+
+void AccessRecord::AddWhatWasLost() {
+  for (const auto& [caller, count] : std::exchange(lost_, {})) {
+    if (count == 0) continue;
+    failed_.Write("", caller, "more waited to be written than is kept");
+    v1::Access access = New(caller, "", clock_.Now());
+    access.mutable_refused()->set_reason("lost: more waited to be written than is kept");
+    access.mutable_refused()->set_count(count);
+    ++waiting_of_[access.caller()];
+    waiting_.push_back({access.caller(), events::MessageToJson(access)});
   }
-  return fits;
 }
 
 absl::Status AccessRecord::Flush() {
@@ -207,16 +233,13 @@ absl::Status AccessRecord::WriteWaiting(bool all) {
       if (all) CollectMinute(/*all=*/true);
       all = false;
       if (waiting_.empty()) return absl::OkStatus();
-      if (lost_ > 0) {
-        v1::Access access = New("", "", clock_.Now());
-        access.mutable_refused()->set_reason("lost: more waited to be written than is kept");
-        access.mutable_refused()->set_count(std::exchange(lost_, 0));
-        waiting_.push_back(events::MessageToJson(access));
+      AddWhatWasLost();
+      while (!waiting_.empty() && notes.size() < kNotesOfABatch) {
+        const auto of = waiting_of_.find(waiting_.front().caller);
+        if (--of->second == 0) waiting_of_.erase(of);
+        notes.push_back(std::move(waiting_.front().note));
+        waiting_.pop_front();
       }
-      const size_t count = std::min(waiting_.size(), kNotesOfABatch);
-      const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
-      notes.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-      waiting_.erase(waiting_.begin(), end);
     }
     RETURN_IF_ERROR(Write(std::move(notes)));
   }

@@ -6,11 +6,13 @@
 //  2. Refusals are recorded one by one, within a second. Those of one caller beyond 60 in a minute
 //     are a count of that caller's, and so are those of all whom nobody knows together.
 //  3. Reads that were served are added up by caller, permission and resource, and recorded when
-//     their minute is over. What one caller's names take is bounded; its reads beyond that are one
-//     count of that caller's.
-//  4. So no caller can hide what another one does, and what it adds in a minute is bounded.
+//     their minute is over. What one caller's notes take is bounded, those of entries apart; its
+//     reads beyond that are one count of that caller's.
+//  4. What the store has not taken waits for it, up to a bound in which the caller with the most
+//     notes gives way; how many of whose were lost is recorded and logged.
+//  5. So no caller can hide what another one does, and what it adds in a minute is bounded.
 // What is waiting when a process is killed is lost: at most a minute of reads and a second of
-// refusals. What the store does not take waits for it, up to a bound, and the log says so.
+// refusals.
 //
 // Each start of a server is a writer of its own, so that several servers share a ledger.
 //
@@ -75,7 +77,7 @@ class AccessRecord {
   // What one caller, or all whom nobody knows (""), did in this minute.
   struct Minute {
     std::map<std::pair<std::string, std::string>, Read> reads;  // by permission and resource
-    size_t bytes = 0;                                           // of the keys of `reads`
+    size_t entry_bytes = 0, other_bytes = 0;  // of notes of reads of entries, and of others
     uint64_t refused = 0;
   };
 
@@ -83,8 +85,11 @@ class AccessRecord {
   v1::Access New(const std::string& caller, const std::string& peer, absl::Time time) const;
   // The minute that is over, or all.
   void CollectMinute(bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False if too much waits: it is counted as lost.
+  // False if too much waits, and most of it is the same caller's: it is counted as lost.
   bool Add(const v1::Access& access) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the last note of the caller that has the most, which it counts as lost.
+  void DropOfHeaviest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddWhatWasLost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Write(std::vector<std::string> notes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
   // This month's ledger, with this start's writer in it.
   absl::Status Open(const std::string& ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
@@ -100,8 +105,13 @@ class AccessRecord {
   absl::Mutex mutex_;
   absl::Time minute_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<std::string, Minute> callers_ ABSL_GUARDED_BY(mutex_);  // in that minute
-  std::deque<std::string> waiting_ ABSL_GUARDED_BY(mutex_);
-  uint64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;  // beyond the bound on waiting_
+  struct Waiting {
+    std::string caller;
+    std::string note;
+  };
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> waiting_of_ ABSL_GUARDED_BY(mutex_);  // how many, by caller
+  std::map<std::string, uint64_t> lost_ ABSL_GUARDED_BY(mutex_);      // the same, beyond the bound
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   absl::Mutex writing_;  // before mutex_ where both are held

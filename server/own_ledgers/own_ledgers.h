@@ -15,6 +15,9 @@ namespace dpledger::server {
 inline constexpr std::string_view kAccessRecordProject = "projects/access-record";
 inline constexpr std::string_view kRecomputationsProject = "projects/recomputations";
 
+// What the access record calls reads beyond those that it names one by one.
+inline constexpr char kOthers[] = "(others)";
+
 // Of a note's text.
 inline constexpr size_t kMaxNoteBytes = 4096;
 

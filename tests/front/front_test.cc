@@ -416,6 +416,7 @@ TEST_F(Proxied, TheHeaderSaysWhoCalls) {
     const auto [answer, address] = Says(header);
     EXPECT_EQ(answer, "h1:hello");
     EXPECT_THAT(address, StartsWith("127.0.0.1:"));
+    EXPECT_FALSE(doors_->peers().back().forwards) << "headers of requests count for nothing";
   }
 }
 
@@ -473,6 +474,7 @@ TEST_F(FrontTest, ATrustedProxyBringsAsManyConnectionsAsItLikes) {
     ASSERT_EQ(Ask(held.back(), "GET /"), "h1:GET /") << i;
   }
   EXPECT_EQ(doors_->peers().back().host, "");
+  EXPECT_TRUE(doors_->peers().back().forwards);
   EXPECT_EQ(front_->figures().connections, 30u);
 }
 

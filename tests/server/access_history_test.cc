@@ -165,8 +165,11 @@ TEST_F(AccessHistoryTest, RefusesWhatItDoesNotUnderstand) {
   using R = v1::ListAccessRequest;
   EXPECT_EQ(field([](R& r) { r.set_first_month("2026-13"); }), "first_month");
   EXPECT_EQ(field([](R& r) { r.set_last_month("november"); }), "last_month");
+  EXPECT_EQ(field([](R& r) { r.set_first_month(" 026-11"); }), "first_month");
+  EXPECT_EQ(field([](R& r) { r.set_permission("exprot"); }), "permission");
   EXPECT_EQ(field([](R& r) { r.set_page_size(1'001); }), "page_size");
-  for (const char* token : {"x", "2026-11", "2026-11.", "2026-11.x", "2026-1x.3", "2026-11.-1"})
+  for (const char* token : {"x", "2026-11", "2026-11.", "2026-11.x", "2026-1x.3", "2026-11.-1",
+                            "2026-11. 5", "2026-11.+5"})
     EXPECT_EQ(field([&](R& r) { r.set_page_token(token); }), "page_token") << token;
   EXPECT_EQ(field([](R& r) {
               r.set_first_month("2026-12");

@@ -122,8 +122,50 @@ TEST_F(AccessRecordTest, SplitsManyReadsAndBoundsThem) {
     }
   }
   EXPECT_EQ(reads, 10'050);
-  EXPECT_EQ(others, 10'050 - (64 * 1'024) / (longest.size() + 8));
+  EXPECT_EQ(others, 10'050 - (64 * 1'024) / (longest.size() + 8 + 64));
   EXPECT_LT(bytes, 128 * 1'024);
+}
+
+TEST_F(AccessRecordTest, NoCallerHidesAnother) {
+  Begin();
+  const std::string ledger = "projects/p/ledgers/l";
+  record_->Reads("token:zoe", "export", ledger, 14);
+  for (int caller = 0; caller < 120; ++caller) {
+    for (int i = 0; i < 1'000; ++i)
+      record_->Reads(absl::StrCat("token:d", caller), "list", absl::StrCat("projects/", i), 0);
+  }
+  record_->Reads("token:zoe", "ask", ledger, 0);
+  Pass(absl::Minutes(1));
+  ASSERT_TRUE(record_->Flush().ok());
+  uint64_t of_zoe = 0, lost = 0;
+  for (const v1::Access& access : Recorded()) {
+    if (access.caller() == "token:zoe") of_zoe += static_cast<uint64_t>(access.reads_size());
+    if (access.refused().reason().starts_with("lost: ")) {
+      EXPECT_TRUE(access.caller().starts_with("token:d")) << access.ShortDebugString();
+      lost += access.refused().count();
+    }
+  }
+  EXPECT_EQ(of_zoe, 2u);
+  EXPECT_GT(lost, 0u) << "the case is one in which something is lost";
+}
+
+TEST_F(AccessRecordTest, NamesThatAreListedHideNoEntriesThatAreRead) {
+  Begin();
+  for (int i = 0; i < 2'000; ++i)
+    record_->Reads("token:ann", "list", absl::StrCat("projects/", std::string(59, 'a'), i), 0);
+  record_->Reads("token:ann", "export", "projects/p/ledgers/l", 6);
+  Pass(absl::Minutes(1));
+  ASSERT_TRUE(record_->Flush().ok());
+  bool others = false, exported = false;
+  for (const v1::Access& access : Recorded()) {
+    for (const auto& read : access.reads()) {
+      others |= read.resource() == kOthers;
+      exported |= read.permission() == "export" && read.resource() == "projects/p/ledgers/l" &&
+                  read.entries() == 6;
+    }
+  }
+  EXPECT_TRUE(others);
+  EXPECT_TRUE(exported);
 }
 
 // Put where a name belongs, by mistake: the record is for ever.
