@@ -77,8 +77,12 @@ interface ErrorJson {
   message?: string;
   details?: { type?: string; value?: string }[];
 }
-function errorOf({ code = "unknown", message = "", details = [] }: ErrorJson): CallError {
-  if (code === "unauthenticated") refusals.value++;
+// `used`: the token of the call. A late refusal of an earlier one is none of the present one.
+function errorOf(
+  { code = "unknown", message = "", details = [] }: ErrorJson,
+  used: string,
+): CallError {
+  if (code === "unauthenticated" && used === token) refusals.value++;
   // ErrorInfo's first field is the reason.
   const info = details.find((detail) => detail.type?.endsWith("ErrorInfo"))?.value ?? "";
   const bytes = atob(info.replace(/-/g, "+").replace(/_/g, "/"));
@@ -113,6 +117,7 @@ export async function call<M extends MethodName>(
   signal?: AbortSignal,
 ): Promise<Response<M>> {
   const limit = timeout(signal, TIMEOUT_MS);
+  const used = token;
   try {
     const answer = await post(method, JSON.stringify(request), "application/json", limit.signal);
     const text = new TextDecoder().decode(await bounded(answer));
@@ -122,7 +127,7 @@ export async function call<M extends MethodName>(
     } catch {
       throw notJson(answer.status);
     }
-    if (!answer.ok) throw errorOf(json as ErrorJson);
+    if (!answer.ok) throw errorOf(json as ErrorJson, used);
     return json as Response<M>;
   } catch (error) {
     throw failure(error, limit.late(), signal);
@@ -142,6 +147,7 @@ export async function* stream<M extends MethodName>(
   const head = new Uint8Array(5);
   new DataView(head.buffer).setUint32(1, json.length);
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  const used = token;
   try {
     const answer = await post(method, joined(head, json), "application/connect+json", signal);
     if (!answer.ok || !answer.body) {
@@ -149,6 +155,7 @@ export async function* stream<M extends MethodName>(
         await answer.json().catch(() => {
           throw notJson(answer.status);
         }),
+        used,
       );
     }
     reader = answer.body.getReader();
@@ -162,7 +169,7 @@ export async function* stream<M extends MethodName>(
         const end = (rest[0] & 2) !== 0;
         rest = rest.slice(5 + size);
         if (!end) yield message as Response<M>;
-        else if (message.error) throw errorOf(message.error);
+        else if (message.error) throw errorOf(message.error, used);
         else return;
       }
       const { done, value } = await reader.read();
