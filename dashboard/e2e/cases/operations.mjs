@@ -138,23 +138,16 @@ export const cases = {
         () =>
           document.querySelector("[role=progressbar]") && /running/.test(document.body.innerText),
       );
-      const bar = () =>
-        tab.evaluate(() =>
-          Number(document.querySelector("[role=progressbar]").getAttribute("aria-valuenow")),
-        );
-      const first = await bar();
-      // Results are recorded 50 at a time, which takes as long as the machine's other work lets
-      // it.
+      // In the middle, which the page must show before the end. Results are recorded 50 at a time,
+      // which takes as long as the machine's other work lets it.
       await tab.waitForFunction(
-        (at) =>
-          Number(document.querySelector("[role=progressbar]")?.getAttribute("aria-valuenow")) > at,
-        first,
+        (all) => {
+          const bar = document.querySelector("[role=progressbar]");
+          const at = Number(bar?.getAttribute("aria-valuenow"));
+          return at > 0 && at < all && /running/.test(document.body.innerText);
+        },
+        all,
         { timeout: 120000 },
-      );
-      assert.match(
-        await text(tab),
-        /running/,
-        "not at the end at once: progress was seen in the middle",
       );
       await tab.click("text=Cancel");
       await says(tab, "cancelled");
