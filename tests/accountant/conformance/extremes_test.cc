@@ -93,8 +93,8 @@ TEST(Extremes, ManyDistinctMechanismsAreAnsweredOrRunOutOfTime) {
     options.limits.deadline = absl::Now() + absl::Seconds(3);
     const auto answer = ComputeEpsilon(composition, 1e-5, options);
     if (answer.ok()) {
-      // Between the same number of the least and of the most noise, which have time of their own: the
-      // answer may have come just before its deadline.
+      // Between the same number of the least and of the most noise, which have time of their own:
+      // the answer may have come just before its deadline.
       options.limits.deadline = absl::InfiniteFuture();
       const auto most = ComputeEpsilon(Steps(1e-3, 1, kMechanisms), 1e-5, options),
                  least = ComputeEpsilon(Steps(1e-3, 2, kMechanisms), 1e-5, options);
