@@ -20,7 +20,10 @@ ip::address_v6 Wide(const ip::address& address) {
 
 absl::StatusOr<ip::network_v6> NetworkOf(const std::string& text) {
   const absl::Status bad = FieldError(
-      "trusted_proxy", absl::StrCat("must be an address or a network as 10.0.0.0/8, got ", text));
+      "trusted_proxy",
+      absl::StrCat(
+          "must be an address, or a network as 10.0.0.0/8 with no bits set beyond its length, got ",
+          text));
   const size_t slash = text.find('/');
   boost::system::error_code error;
   const ip::address address = ip::make_address(text.substr(0, slash), error);

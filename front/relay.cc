@@ -180,7 +180,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
       client.encrypted = peer_.encrypted;
       home_.peers->Leave(peer_.host);
       const Admission admission = home_.peers->Enter(client.host, absl::Now());
-      // Whoever was not admitted has nothing to leave.
+      // A connection that was not admitted has nothing to leave.
       peer_ = client;
       entered_ = admission == Admission::kAdmitted;
       if (!entered_) return EndAs(ClosingOf(admission));
@@ -193,7 +193,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
       client_.async_handshake(
           asio::ssl::stream_base::server, [self = this->shared_from_this()](error_code error) {
             if (!error) return self->OnHandshake();
-            // Whoever goes away without a word is not worth one.
+            // A client that only hung up needs no line in the log.
             if (error.category() != asio::error::get_ssl_category()) return self->End();
             const long why = SSL_get_verify_result(self->client_.native_handle());
             self->EndAs(Closing::kHandshake,

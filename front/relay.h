@@ -48,7 +48,7 @@ class Relay {
 // Who is at that address. Neither encrypted nor with a certificate.
 Peer PeerAt(const boost::asio::ip::address& address, uint16_t port);
 
-// Why whoever is not admitted is turned away.
+// Why a connection that is not admitted is turned away.
 Closing ClosingOf(Admission admission);
 
 // `tls` null: plain text. The connection has entered `home->peers` under peer.host, and leaves it
