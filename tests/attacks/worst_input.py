@@ -193,7 +193,10 @@ class Search:
         self.best[name] = (0.0, json_format.ParseDict(message, self.methods[name]()))
 
     def cost(self, name, message):
-        body = json_format.MessageToJson(message, indent=None)
+        try:
+            body = json_format.MessageToJson(message, indent=None)
+        except (ValueError, OverflowError, json_format.Error):
+            return 0.0  # a time beyond the year 9999 has no JSON form
         if len(body) > MOST_BYTES:
             return 0.0
         before = processor_seconds(self.victim.process.pid)
