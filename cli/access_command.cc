@@ -81,7 +81,7 @@ absl::Status Show(const AccessFlags& flags, Output& out) {
   do {
     const auto wanted = flags.last - static_cast<uint64_t>(shown.access_size());
     request.set_page_size(static_cast<uint32_t>(std::min<uint64_t>(wanted, kPageSize)));
-    ASSIGN_OR_RETURN(v1::ListAccessResponse page, server.List(request));
+    ASSIGN_OR_RETURN(v1::ListAccessResponse page, server.Ask(request));
     for (v1::Access& access : *page.mutable_access()) *shown.add_access() = std::move(access);
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() &&

@@ -137,7 +137,7 @@ absl::Status Create(const TokenFlags& flags, Output& out) {
   request.set_name(flags.name);
   for (const std::string& grant : flags.grants) *request.add_grants() = GrantFrom(grant);
   flags.SetExpireTime(request);
-  ASSIGN_OR_RETURN(const v1::CreateTokenResponse made, ServerCalls(flags.server).Create(request));
+  ASSIGN_OR_RETURN(const v1::CreateTokenResponse made, ServerCalls(flags.server).Ask(request));
   return PrintSecret(made.token(), made.secret(), flags.out, /*replace=*/false, out);
 }
 
@@ -146,22 +146,21 @@ absl::Status Rotate(const TokenFlags& flags, Output& out) {
   request.set_name(flags.name);
   request.mutable_grace()->set_seconds(absl::ToInt64Seconds(flags.grace));
   flags.SetExpireTime(request);
-  ASSIGN_OR_RETURN(const v1::RotateTokenResponse made, ServerCalls(flags.server).Rotate(request));
+  ASSIGN_OR_RETURN(const v1::RotateTokenResponse made, ServerCalls(flags.server).Ask(request));
   return PrintSecret(made.token(), made.secret(), flags.out, /*replace=*/true, out);
 }
 
 absl::Status Revoke(const TokenFlags& flags, Output& out) {
   v1::RevokeTokenRequest request;
   request.set_name(flags.name);
-  ASSIGN_OR_RETURN(const v1::RevokeTokenResponse revoked,
-                   ServerCalls(flags.server).Revoke(request));
+  ASSIGN_OR_RETURN(const v1::RevokeTokenResponse revoked, ServerCalls(flags.server).Ask(request));
   PrintAll(revoked, out);
   return absl::OkStatus();
 }
 
 absl::Status List(const TokenFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::ListTokensResponse list,
-                   ServerCalls(flags.server).List(v1::ListTokensRequest()));
+                   ServerCalls(flags.server).Ask(v1::ListTokensRequest()));
   PrintAll(list, out);
   return absl::OkStatus();
 }

@@ -261,7 +261,7 @@ absl::Status ImportFile(const ImportFlags& flags, Output& out) {
       "interrupted; what the server has taken stays. Repeat the command to have the rest copied, "
       "and nothing copied twice");
   ServerCalls server(flags.server);
-  ASSIGN_OR_RETURN(const v1::Ledger made, server.Create(create));
+  ASSIGN_OR_RETURN(const v1::Ledger made, server.Ask(create));
   ASSIGN_OR_RETURN(const v1::Ledger now, server.Get(name));
   if (now.state() != v1::SEALED) {
     Copier copier(name, request_id, copied.size, now.size() - 1, &server);
@@ -277,7 +277,7 @@ absl::Status ImportFile(const ImportFlags& flags, Output& out) {
   v1::SealLedgerRequest seal;
   seal.set_name(name);
   seal.set_request_id(request_id + ".seal");
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Seal(seal));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Ask(seal));
   out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }

@@ -67,7 +67,7 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   declaration.set_plan_independent(flags.plan_independent);
   declaration.set_released(flags.released);
   declaration.set_description(flags.description);
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Create(request));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Ask(request));
   out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }

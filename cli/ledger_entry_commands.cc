@@ -47,7 +47,7 @@ absl::Status Fork(const ForkFlags& flags, Output& out) {
     if (!flags.released.empty()) declaration.set_released(flags.released);
     if (!flags.description.empty()) declaration.set_description(flags.description);
   }
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Fork(request));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Ask(request));
   out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }

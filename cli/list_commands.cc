@@ -77,7 +77,7 @@ absl::StatusOr<v1::ListLedgersResponse> ListAll(ServerCalls& server, const ListF
   request.set_order_by(flags.order_by);
   v1::ListLedgersResponse all;
   do {
-    ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.List(request));
+    ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.Ask(request));
     all.clear_damaged();  // each page has all of them
     all.MergeFrom(page);
     request.set_page_token(page.next_page_token());
@@ -126,7 +126,7 @@ absl::Status ListDatasets(const ListFlags& flags, Output& out) {
   std::string text;
   v1::ListDatasetsResponse all;
   do {
-    ASSIGN_OR_RETURN(const v1::ListDatasetsResponse page, server.List(request));
+    ASSIGN_OR_RETURN(const v1::ListDatasetsResponse page, server.Ask(request));
     for (const v1::DatasetSummary& dataset : page.datasets()) {
       absl::StrAppend(
           &text, Shown(dataset.name()), "  ", dataset.ledger_count(),

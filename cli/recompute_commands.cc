@@ -75,7 +75,7 @@ absl::StatusOr<v1::Operation> Await(v1::Operation operation, ServerCalls& server
   while (operation.state() == v1::Operation::RUNNING) {
     progress.Show(operation.done(), operation.total());
     std::this_thread::sleep_for(kLookAgain);
-    ASSIGN_OR_RETURN(operation, server.Get(request));
+    ASSIGN_OR_RETURN(operation, server.Ask(request));
   }
   return operation;
 }
@@ -89,7 +89,7 @@ absl::Status Start(const RecomputeFlags& flags, Output& out) {
   request.set_delta(flags.delta);
   request.set_answered_before_version(flags.answered_before);
   *request.mutable_options() = flags.method.Options();
-  ASSIGN_OR_RETURN(v1::Operation operation, server.Begin(request));
+  ASSIGN_OR_RETURN(v1::Operation operation, server.Ask(request));
   if (flags.wait) {
     ASSIGN_OR_RETURN(operation, Await(std::move(operation), server));
   }
@@ -103,7 +103,7 @@ absl::Status ListThem(const RecomputeFlags& flags, Output& out) {
   v1::ListOperationsResponse all;
   v1::ListOperationsRequest request;
   do {
-    ASSIGN_OR_RETURN(const v1::ListOperationsResponse page, server.List(request));
+    ASSIGN_OR_RETURN(const v1::ListOperationsResponse page, server.Ask(request));
     for (const v1::Operation& one : page.operations()) {
       absl::StrAppend(&text, one.name(), "  ", v1::Operation::State_Name(one.state()), "  ",
                       one.done(), " of ", one.total(), "\n");
@@ -120,7 +120,7 @@ absl::Status Show(const RecomputeFlags& flags, Output& out) {
   ServerCalls server(flags.server);
   v1::GetOperationRequest request;
   request.set_name(FullName(flags.name));
-  ASSIGN_OR_RETURN(v1::Operation operation, server.Get(request));
+  ASSIGN_OR_RETURN(v1::Operation operation, server.Ask(request));
   if (flags.wait) {
     ASSIGN_OR_RETURN(operation, Await(std::move(operation), server));
   }
@@ -134,7 +134,7 @@ absl::Status Show(const RecomputeFlags& flags, Output& out) {
   v1::ListRecomputedRequest results;
   results.set_name(operation.name());
   do {
-    ASSIGN_OR_RETURN(const v1::ListRecomputedResponse page, server.List(results));
+    ASSIGN_OR_RETURN(const v1::ListRecomputedResponse page, server.Ask(results));
     for (const v1::Recomputed& one : page.results()) {
       absl::StrAppend(&text, one.now().ledger(), " at size ", one.now().size(), "\n");
       if (one.has_before()) text += Row("  said then", SummaryText(one.before()));
@@ -150,7 +150,7 @@ absl::Status Show(const RecomputeFlags& flags, Output& out) {
 absl::Status Cancel(const RecomputeFlags& flags, Output& out) {
   v1::CancelOperationRequest request;
   request.set_name(FullName(flags.name));
-  ASSIGN_OR_RETURN(const v1::Operation operation, ServerCalls(flags.server).Cancel(request));
+  ASSIGN_OR_RETURN(const v1::Operation operation, ServerCalls(flags.server).Ask(request));
   Print(operation, out);
   return absl::OkStatus();
 }

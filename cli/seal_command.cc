@@ -136,7 +136,7 @@ absl::Status Seal(const SealFlags& flags, Output& out) {
     if (of_another || !open) missing.push_back(kOwnWriter);
   }
   if (!flags.open_writers_are_missing) SayMissing(missing, request);
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Seal(request));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Ask(request));
   out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "cli/ledger_place.h"
@@ -21,6 +21,37 @@
 #include "ledger_store/bundle/served_ledger.h"
 
 namespace dpledger::cli {
+
+// What each call answers with: declared, and not defined.
+v1::ComputeEpsilonResponse AnswerTo(const v1::ComputeEpsilonRequest&);
+v1::ComputeDeltaResponse AnswerTo(const v1::ComputeDeltaRequest&);
+v1::ComputeTuningCostResponse AnswerTo(const v1::ComputeTuningCostRequest&);
+v1::ComputeProfileResponse AnswerTo(const v1::ComputeProfileRequest&);
+v1::CalibrateResponse AnswerTo(const v1::CalibrateRequest&);
+v1::AuditClaimResponse AnswerTo(const v1::AuditClaimRequest&);
+v1::Statement AnswerTo(const v1::GetStatementRequest&);
+v1::Operation AnswerTo(const v1::StartRecomputeRequest&);
+v1::Operation AnswerTo(const v1::GetOperationRequest&);
+v1::Operation AnswerTo(const v1::CancelOperationRequest&);
+v1::ListOperationsResponse AnswerTo(const v1::ListOperationsRequest&);
+v1::ListRecomputedResponse AnswerTo(const v1::ListRecomputedRequest&);
+v1::Ledger AnswerTo(const v1::CreateLedgerRequest&);
+v1::ListLedgersResponse AnswerTo(const v1::ListLedgersRequest&);
+v1::ListDatasetsResponse AnswerTo(const v1::ListDatasetsRequest&);
+v1::ReadEntriesResponse AnswerTo(const v1::ReadEntriesRequest&);
+v1::Ledger AnswerTo(const v1::SealLedgerRequest&);
+v1::Ledger AnswerTo(const v1::ForkLedgerRequest&);
+v1::GetCheckpointResponse AnswerTo(const v1::GetCheckpointRequest&);
+v1::GetInclusionProofResponse AnswerTo(const v1::GetInclusionProofRequest&);
+v1::GetTileResponse AnswerTo(const v1::GetTileRequest&);
+v1::ListRegistrationsResponse AnswerTo(const v1::ListRegistrationsRequest&);
+v1::CreateTokenResponse AnswerTo(const v1::CreateTokenRequest&);
+v1::ListTokensResponse AnswerTo(const v1::ListTokensRequest&);
+v1::RotateTokenResponse AnswerTo(const v1::RotateTokenRequest&);
+v1::RevokeTokenResponse AnswerTo(const v1::RevokeTokenRequest&);
+v1::ListAccessResponse AnswerTo(const v1::ListAccessRequest&);
+v1::AppendBatchResponse AnswerTo(const v1::AppendBatchRequest&);
+v1::Ledger AnswerTo(const v1::GetLedgerRequest&);
 
 class ServerCalls : public bundle::ServedLedgers {
  public:
@@ -38,49 +69,46 @@ class ServerCalls : public bundle::ServedLedgers {
   // Adds to an answer what could not be checked of ledgers at rest.
   void Assume(v1::AnswerDetails& details) const;
 
-  absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const v1::ComputeEpsilonRequest& request);
-  absl::StatusOr<v1::ComputeDeltaResponse> Ask(const v1::ComputeDeltaRequest& request);
-  absl::StatusOr<v1::ComputeTuningCostResponse> Ask(const v1::ComputeTuningCostRequest& request);
-  absl::StatusOr<v1::ComputeProfileResponse> Ask(const v1::ComputeProfileRequest& request);
-  absl::StatusOr<v1::CalibrateResponse> Ask(const v1::CalibrateRequest& request);
-  absl::StatusOr<v1::AuditClaimResponse> Ask(const v1::AuditClaimRequest& request);
-
-  absl::StatusOr<v1::Statement> Ask(const v1::GetStatementRequest& request);
-
-  absl::StatusOr<v1::Operation> Begin(const v1::StartRecomputeRequest& request);
-  absl::StatusOr<v1::Operation> Get(const v1::GetOperationRequest& request);
-  absl::StatusOr<v1::Operation> Cancel(const v1::CancelOperationRequest& request);
-  absl::StatusOr<v1::ListOperationsResponse> List(const v1::ListOperationsRequest& request);
-  absl::StatusOr<v1::ListRecomputedResponse> List(const v1::ListRecomputedRequest& request);
-
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request);
-  absl::StatusOr<v1::Ledger> Get(const std::string& name,
-                                 const std::string& first_writer = "") override;
-  absl::StatusOr<v1::ListLedgersResponse> List(const v1::ListLedgersRequest& request);
-  absl::StatusOr<v1::ListDatasetsResponse> List(const v1::ListDatasetsRequest& request);
+  // Makes the call that takes this request.
+  template <typename Request>
+  absl::StatusOr<decltype(AnswerTo(std::declval<Request>()))> Ask(const Request& request) {
+    decltype(AnswerTo(request)) answer;
+    const absl::Status status = Call(request, answer);
+    if (!status.ok()) return status;
+    return answer;
+  }
+  // Checks the receipt's signature, if the log's key is known.
+  absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
   // Calls `take` with each answer until it gives an error, which is returned, or the stream ends.
   absl::Status Watch(const v1::WatchLedgersRequest& request,
                      const std::function<absl::Status(const v1::WatchLedgersResponse&)>& take);
-  absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
-  absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request) override;
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request);
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request);
 
-  absl::StatusOr<v1::GetCheckpointResponse> Ask(const v1::GetCheckpointRequest& request) override;
+  absl::StatusOr<v1::Ledger> Get(const std::string& name,
+                                 const std::string& first_writer = "") override;
+  absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request) override {
+    return Ask(request);
+  }
+  absl::StatusOr<v1::GetCheckpointResponse> Ask(const v1::GetCheckpointRequest& request) override {
+    return Ask<v1::GetCheckpointRequest>(request);
+  }
   absl::StatusOr<v1::GetInclusionProofResponse> Ask(
-      const v1::GetInclusionProofRequest& request) override;
-  absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request) override;
+      const v1::GetInclusionProofRequest& request) override {
+    return Ask<v1::GetInclusionProofRequest>(request);
+  }
+  absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request) override {
+    return Ask<v1::GetTileRequest>(request);
+  }
   absl::StatusOr<v1::ListRegistrationsResponse> Ask(
-      const v1::ListRegistrationsRequest& request) override;
-
-  absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
-  absl::StatusOr<v1::ListTokensResponse> List(const v1::ListTokensRequest& request);
-  absl::StatusOr<v1::RotateTokenResponse> Rotate(const v1::RotateTokenRequest& request);
-  absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::RevokeTokenRequest& request);
-  absl::StatusOr<v1::ListAccessResponse> List(const v1::ListAccessRequest& request);
+      const v1::ListRegistrationsRequest& request) override {
+    return Ask<v1::ListRegistrationsRequest>(request);
+  }
 
  private:
-  struct Stubs;  // of gRPC's services, whose headers are large
+  // Waits up to a second for the connection: the server may be just starting.
+  absl::Status Call(const google::protobuf::Message& request,
+                    google::protobuf::Message& answer) const;
+  // The same error, with the server's address if nobody answers there.
+  absl::Status WithAddress(const absl::Status& status) const;
 
   ServerCalls(std::string address, absl::StatusOr<OpenPlace> place,
               absl::StatusOr<std::shared_ptr<grpc::Channel>> channel);
@@ -89,7 +117,8 @@ class ServerCalls : public bundle::ServedLedgers {
 
   const absl::StatusOr<OpenPlace> place_;
   connection::LogKeys log_keys_;
-  std::shared_ptr<Stubs> stubs_;
+  std::string address_;  // empty: at rest
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;
 };
 
 }  // namespace dpledger::cli
