@@ -21,6 +21,9 @@ inline std::string_view WithoutPort(std::string_view peer) {
   return peer.ends_with(']') ? peer : peer.substr(0, peer.rfind(':'));
 }
 
+// Whom the host of such a text counts as: one customer of an IPv6 provider has a whole /64.
+std::string NetworkOf(std::string_view peer);
+
 // Whether only this machine reaches the host: 127.*, ::1 or localhost.
 bool IsLoopback(std::string_view host);
 

@@ -22,6 +22,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/address.h"
 #include "front/http2_frames.h"
 #include "front/networks.h"
 #include "front/proxy_header.h"
@@ -86,16 +87,6 @@ std::string CertificateOf(SSL* handle) {
   OPENSSL_free(bytes);
   X509_free(certificate);
   return der;
-}
-
-// One customer of an IPv6 provider has a whole /64.
-std::string HostOf(const asio::ip::address& address) {
-  if (address.is_v4()) return address.to_string();
-  const asio::ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
-  auto bytes = v6.to_bytes();
-  std::fill(bytes.begin() + 8, bytes.end(), static_cast<unsigned char>(0));
-  return absl::StrCat(asio::ip::make_address_v6(bytes).to_string(), "/64");
 }
 
 template <typename Stream>
@@ -412,7 +403,8 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
 }  // namespace
 
 Peer PeerAt(const asio::ip::address& address, uint16_t port) {
-  return {.address = TextOf(address, port), .host = HostOf(address), .certificate = ""};
+  const std::string text = TextOf(address, port);
+  return {.address = text, .host = NetworkOf(text), .certificate = ""};
 }
 
 Closing ClosingOf(Admission admission) {

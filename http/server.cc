@@ -114,7 +114,7 @@ void Server::Impl::Accept() {
       const int descriptor = error ? -1 : socket.release(error);
       if (descriptor >= 0) {
         const std::string text = TextOf(peer);
-        Serve(descriptor, text, std::string(WithoutPort(text)));
+        Serve(descriptor, text, NetworkOf(text));
       }
       return Accept();
     }

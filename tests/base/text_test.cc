@@ -54,6 +54,17 @@ TEST(Hex, IsReadBackAndRefusedWhereItIsNone) {
     EXPECT_EQ(HexDecode(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
 }
 
+TEST(Address, CountsAsAHostOrAsANetworkOfSixtyFourBits) {
+  EXPECT_EQ(NetworkOf("192.0.2.1:4711"), "192.0.2.1");
+  EXPECT_EQ(NetworkOf("ipv4:192.0.2.1:4711"), "ipv4:192.0.2.1");
+  EXPECT_EQ(NetworkOf("[2001:db8:1:2:3:4:5:6]:4711"), "2001:db8:1:2::/64");
+  EXPECT_EQ(NetworkOf("ipv6:[2001:db8:1:2::9]:1"), "2001:db8:1:2::/64");
+  EXPECT_EQ(NetworkOf("[2001:db8:1:3::9]"), "2001:db8:1:3::/64");
+  EXPECT_EQ(NetworkOf("[::1]:1"), "::/64");
+  EXPECT_EQ(NetworkOf("[::ffff:192.0.2.1]:1"), "192.0.2.1");
+  EXPECT_EQ(NetworkOf("unix:"), "unix");
+}
+
 TEST(Address, IsAHostAndAPort) {
   const auto address = ParseAddress("[2001:db8::1]:7070");
   ASSERT_TRUE(address.has_value());
