@@ -5,8 +5,9 @@
 //
 // 64 writers, each with one batch on its way at a time, each on a ledger of its own. The limit: 64
 // writers that hand as many bytes to one thread, which appends all that waits to a file, calls
-// fdatasync and answers. What is appended is made before the clock runs, the raw bytes as well as
-// the requests: a server's requests come ready from the network. The two take short turns, for the
+// fdatasync and answers. The same once more on ledgers whose filters the gate keeps, beside the one
+// without. What is appended is made before the clock runs, the raw bytes as well as
+// the requests: a server's requests come ready from the network. They take short turns, for the
 // disk has fast and slow phases; medians of the turns are printed as one JSON object.
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #include "bench/program.h"
 #include "bench/store_load.h"
 #include "ledger_store/embedded/embedded_store.h"
+#include "server/questions/filter_gate.h"
 
 namespace dpledger {
 namespace {
@@ -99,53 +101,59 @@ class RawLog {
   std::thread thread_;
 };
 
-std::string LedgerName(int turn, int writer, int batch) {
-  return absl::StrCat("projects/bench/ledgers/t", turn, "w", writer, "b", batch);
+std::string LedgerName(int turn, int writer, int batch, bool held) {
+  return absl::StrCat("projects/bench/ledgers/", held ? "h" : "t", turn, "w", writer, "b", batch);
 }
 
 // Makes the writers' ledgers of a turn; the bytes of one stored event.
-size_t MakeLedgers(LedgerStore& store, int turn, int batch) {
+size_t MakeLedgers(LedgerStore& store, int turn, int batch, bool held) {
   std::string name;
   for (int w = 0; w < kWriters; ++w) {
-    bench::MakeLedger(store, name = LedgerName(turn, w, batch));
+    bench::MakeLedger(store, name = LedgerName(turn, w, batch, held), held);
   }
   if (!store.Append(bench::SumQueries(name, 0, 1)).ok()) Die("cannot append");
   return store.Read(name, 1, 1, 1)->at(0).size();
 }
 
-// One line of the result.
-std::string Measure(LedgerStore& store, RawLog& raw, int batch, double seconds) {
-  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (2 * kTurnSeconds)));
-  const double turn_seconds = seconds / (2 * turns);
+// Events a second of one turn.
+double StoredIn(LedgerStore& store, int turn, int batch, bool held, double seconds) {
   const auto most_calls = static_cast<uint64_t>(
-      1 + turn_seconds / kWriters * std::min(kMostCallsPerSecond, kMostEventsPerSecond / batch));
-  std::vector<double> stored;
-  std::vector<double> limit;
+      1 + seconds / kWriters * std::min(kMostCallsPerSecond, kMostEventsPerSecond / batch));
+  std::vector<std::vector<v1::AppendBatchRequest>> requests(kWriters);
+  const auto make = [&](int writer) {
+    for (uint64_t i = 0; i < most_calls; ++i) {
+      requests[static_cast<size_t>(writer)].push_back(
+          bench::SumQueries(LedgerName(turn, writer, batch, held), i + 1, batch));
+    }
+  };
+  return batch * CallsPerSecond(seconds, most_calls, make, [&](int writer, uint64_t i) {
+           const auto receipt = store.Append(std::move(requests[static_cast<size_t>(writer)][i]));
+           if (!receipt.ok()) Die(std::string(receipt.status().message()));
+         });
+}
+
+// Two lines of the result: beside the raw log, and with filters kept beside without.
+std::string Measure(LedgerStore& store, RawLog& raw, int batch, double seconds) {
+  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (3 * kTurnSeconds)));
+  const double turn_seconds = seconds / (3 * turns);
+  std::vector<double> stored, held, limit;
   for (int turn = 0; turn < turns; ++turn) {
-    const size_t event_bytes = MakeLedgers(store, turn, batch);
+    const size_t event_bytes = MakeLedgers(store, turn, batch, /*held=*/false);
+    MakeLedgers(store, turn, batch, /*held=*/true);
     const std::string bytes(event_bytes * static_cast<size_t>(batch), 'x');
     limit.push_back(batch * CallsPerSecond(
                                 turn_seconds, ~uint64_t{0}, [](int) {},
                                 [&](int, uint64_t) { raw.Append(bytes); }));
-    std::vector<std::vector<v1::AppendBatchRequest>> requests(kWriters);
-    const auto make = [&](int writer) {
-      for (uint64_t i = 0; i < most_calls; ++i) {
-        requests[static_cast<size_t>(writer)].push_back(
-            bench::SumQueries(LedgerName(turn, writer, batch), i + 1, batch));
-      }
-    };
-    stored.push_back(
-        batch * CallsPerSecond(turn_seconds, most_calls, make, [&](int writer, uint64_t i) {
-          const auto receipt = store.Append(std::move(requests[static_cast<size_t>(writer)][i]));
-          if (!receipt.ok()) Die(std::string(receipt.status().message()));
-        }));
+    stored.push_back(StoredIn(store, turn, batch, /*held=*/false, turn_seconds));
+    held.push_back(StoredIn(store, turn, batch, /*held=*/true, turn_seconds));
   }
+  constexpr char kLine[] =
+      "  \"store/%s_64x%d_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", \"limit\": %.0f, "
+      "\"ratio\": %.4f}";
   const double value = Median(stored);
-  return absl::StrFormat(
-      "  \"store/embedded_64x%d_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", \"limit\": "
-      "%.0f, "
-      "\"ratio\": %.4f}",
-      batch, value, Median(limit), value / Median(limit));
+  return absl::StrCat(
+      absl::StrFormat(kLine, "embedded", batch, value, Median(limit), value / Median(limit)), ",\n",
+      absl::StrFormat(kLine, "filtered", batch, Median(held), value, Median(held) / value));
 }
 
 int Run(int argc, char** argv) {
@@ -156,10 +164,16 @@ int Run(int argc, char** argv) {
   options.keys = bench::ServerKeys();
   auto store = OpenEmbeddedStore(options);
   bench::Check(store.status());
+  server::SubjectSource subjects(store->get(), size_t{64} << 20);
+  server::FilterGate gate;
+  gate.Start(&subjects);
+  (*store)->Guard(&gate);
   RawLog raw(folder.path() + "/raw.log");
   const std::string one = Measure(**store, raw, 1, seconds / 2);
   const std::string hundred = Measure(**store, raw, 100, seconds / 2);
   std::printf("{\n%s,\n%s\n}\n", one.c_str(), hundred.c_str());
+  gate.Stop();
+  store->reset();  // before the gate, which it asks to its end
   return 0;
 }
 

@@ -19,11 +19,20 @@ HeadKeys ServerKeys() {
   return {std::make_shared<const merkle::Authenticator>(*key, kHeadPurpose), nullptr};
 }
 
-void MakeLedger(LedgerStore& store, const std::string& name) {
+void MakeLedger(LedgerStore& store, const std::string& name, bool held) {
   v1::CreateLedgerRequest create;
   create.set_name(name);
   create.set_request_id("create");
-  create.mutable_declaration()->set_dataset("bench");
+  v1::Declaration& declaration = *create.mutable_declaration();
+  declaration.set_dataset("bench");
+  if (held) {
+    declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    declaration.set_parameters(v1::ADAPTIVE);
+    v1::MixtureFilter& filter = *declaration.mutable_filter()->mutable_mixture();
+    filter.set_epsilon(1e9);
+    filter.set_delta(1e-6);
+    for (const double order : {2, 3, 4, 5, 6, 8, 12, 24}) filter.add_orders(order);
+  }
   Check(store.Create(create).status());
 }
 

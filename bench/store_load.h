@@ -18,8 +18,9 @@ inline constexpr int kWriters = 64;
 // Keys of heads, as a server's store is opened with.
 HeadKeys ServerKeys();
 
-// Makes a ledger of that name; ends the program if it cannot.
-void MakeLedger(LedgerStore& store, const std::string& name);
+// Makes a ledger of that name; ends the program if it cannot. `held`: by a filter that all of the
+// load fits in.
+void MakeLedger(LedgerStore& store, const std::string& name, bool held = false);
 
 // A batch of `entries` sum queries of round `number`, under a request id made of it.
 v1::AppendBatchRequest SumQueries(const std::string& ledger, uint64_t number, int entries);

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "ledger_store/bundle/difference.h"
+#include "questions/held_run.h"
 #include "registry/registry_log.h"
 
 namespace dpledger::cli {
@@ -13,6 +14,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
       reason == registry::kNotProven) {
     return kExitMismatch;
   }
+  if (reason == questions::kFilterCrossed) return kExitOverspent;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;

@@ -56,7 +56,11 @@ std::string ToText(const v1::Ledger& ledger) {
   text += Row("unit of privacy", declaration.unit_of_privacy());
   text += Row("adjacency", v1::Adjacency_Name(declaration.adjacency()));
   text += Row("parameters", v1::Parameters_Name(declaration.parameters()));
-  if (declaration.has_filter()) text += Row("filter", FilterText(declaration.filter()));
+  if (declaration.has_filter()) {
+    const bool keeps = declaration.spool_policy() != v1::SPOOL && !ledger.has_import();
+    text += Row("filter", absl::StrCat(FilterText(declaration.filter()),
+                                       keeps ? "; the server refuses what would cross it" : ""));
+  }
   if (declaration.planned_rounds() > 0) {
     text += Row("planned rounds", absl::StrCat(declaration.planned_rounds()));
   }

@@ -161,7 +161,8 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
       internal::Delivery::Options{.first_backoff = options_.first_backoff,
                                   .longest_backoff = options_.longest_backoff,
                                   .stall_timeout = options_.stall_timeout,
-                                  .log_keys = log_keys_},
+                                  .log_keys = log_keys_,
+                                  .withdraws = options_.policy == v1::FAIL_CLOSED},
       ledger.status());
   RETURN_IF_ERROR(ledger.status());
   RETURN_IF_ERROR(delivery_->Await(state.end, deadline));
@@ -318,17 +319,18 @@ absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEve
 }
 
 absl::Status PrivacyRecorder::AwaitReleasable(uint64_t number) {
-  uint64_t end = 0;
+  uint64_t first = 0, end = 0;
   {
     absl::MutexLock lock(&mutex_);
     if (number < first_number_ || number >= next_number_) {
       return absl::FailedPreconditionError(
           absl::StrCat("number: ", number, " was not recorded here"));
     }
-    end = first_position_ + (number - first_number_) + 1;
+    first = first_position_;
+    end = first + (number - first_number_) + 1;
   }
   const absl::Time deadline = absl::Now() + options_.release_timeout;
-  if (options_.policy == v1::FAIL_CLOSED) return delivery_->Await(end, deadline);
+  if (options_.policy == v1::FAIL_CLOSED) return delivery_->AwaitReleasable(first, end, deadline);
   RETURN_IF_ERROR(delivery_->Refusal());
   return sync_->Await(end, deadline);
 }

@@ -124,7 +124,9 @@ class PrivacyRecorder : public EventRecorder {
                                        std::vector<v1::SumQuery> queries) override;
   absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override;
 
-  // FAILED_PRECONDITION if `number` was not recorded here; any refusal of the server; SPOOL: the
+  // FAILED_PRECONDITION if `number` was not recorded here, or (FAIL_CLOSED, reason FILTER_CROSSED)
+  // if it, or one before it that nobody awaited, would have crossed the ledger's filter: that one
+  // is not in the ledger, and others may still be recorded; any refusal of the server; SPOOL: the
   // disk's error. DEADLINE_EXCEEDED when the server did not acknowledge it (SPOOL: the disk not
   // sync it) in time; it may be awaited again.
   absl::Status AwaitReleasable(uint64_t number) override;

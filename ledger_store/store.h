@@ -42,6 +42,8 @@
 
 namespace dpledger {
 
+class AppendGate;  // append_gate.h
+
 // A line of batches: once one of them is refused, so is every later one (ABORTED, reason
 // EARLIER_BATCH_REFUSED). So a caller can pass the next batch before the last is answered, and
 // nothing is stored after a refusal. Thread safe: a batch for which there is no memory is refused
@@ -223,6 +225,9 @@ class LedgerStore : public LedgerReader {
   // Tells `observer` of every group from now on; it must outlive the store. Once, before anything
   // is stored.
   virtual void Observe(StoreObserver* /*observer*/) {}
+  // Asks `gate` about every batch from now on; it must outlive the store's use. Once, before
+  // anything is stored.
+  virtual void Guard(AppendGate* /*gate*/) {}
   // Bytes of requests that wait for the disk or the database.
   virtual size_t WaitingBytes() const { return 0; }
 

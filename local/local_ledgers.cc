@@ -34,6 +34,7 @@
 #include "server/log.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/questions/accounting_service.h"
+#include "server/questions/filter_gate.h"
 #include "server/questions/signed_root.h"
 #include "server/questions/stored_history.h"
 #include "server/services/audit_service.h"
@@ -156,6 +157,7 @@ class Ledgers {
   // A trainer's stderr is its user's: it is told of errors alone.
   const server::Log log_{server::LogLevel::kError, STDERR_FILENO};
   server::SigningOptions options_;
+  server::FilterGate gate_;  // the store asks it to its end
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<Notary> notary_;
   std::unique_ptr<server::SigningLoop> signing_;
@@ -190,6 +192,8 @@ absl::Status Ledgers::Start() {
       store_.get(), server::AccountingLimits(), server::SignedRootOf(store_.get(), signing_.get()),
       server::TableKeeping{
           std::make_shared<merkle::Authenticator>(*options_.key, server::kHistoryPurpose), &log_});
+  gate_.Start(&accounting_->subjects());
+  store_->Guard(&gate_);
   audit_ = std::make_unique<server::AuditService>(store_.get(), notary_.get(), signing_.get());
   desk_ = std::make_unique<server::Desk>(
       server::DeskOptions(),
@@ -207,6 +211,7 @@ Ledgers::~Ledgers() {
   channel_.reset();
   if (desk_ != nullptr) desk_->Close(absl::Now() + kLongestClose);
   if (door_ != nullptr) door_->Close();
+  gate_.Stop();
   if (signing_ == nullptr) return;
   const bool signs = signing_->failure().ok();
   signing_.reset();

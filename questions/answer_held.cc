@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "questions/declaration_values.h"
+#include "questions/held_run.h"
 #include "questions/resolved_question.h"
 
 namespace dpledger::questions {
@@ -39,7 +40,7 @@ absl::Status Crossed(const HeldLedger& ledger, const accountant::filter::Filter&
                         ledger.name, ": its filter ", accountant::filter::Name(filter),
                         " is crossed: ", spent, " spent of ", accountant::filter::BoundOf(filter),
                         "; what the ledger declared did not hold, and no number is given for it")),
-                    {"FILTER_CROSSED",
+                    {kFilterCrossed,
                      {{"ledger", ledger.name},
                       {"spent", absl::StrCat(spent)},
                       {"bound", absl::StrCat(accountant::filter::BoundOf(filter))}}});
@@ -59,6 +60,7 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
 
   std::vector<accountant::filter::Filter> filters;
   accountant::Composition together;  // of what all have to say, not of what they spend
+  bool all_kept = true;
   for (const HeldLedger& ledger : subject.held) {
     const accountant::filter::Filter& filter = ledger.filter;
     ASSIGN_OR_RETURN(const accountant::Composition composition,
@@ -77,14 +79,16 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
       spending.set_delta(mixture->delta);
     }
     filters.push_back(filter);
+    all_kept = all_kept && ledger.kept_by_server;
     together.schemes.insert(composition.schemes.begin(), composition.schemes.end());
     together.assumptions.insert(composition.assumptions.begin(), composition.assumptions.end());
     together.warnings.insert(composition.warnings.begin(), composition.warnings.end());
   }
   details.add_assumptions(
-      "ADAPTIVE: whatever the outputs, the run would have stopped before what it spends crossed "
-      "the "
-      "declared filter");
+      all_kept ? "ADAPTIVE: the run releases what was acknowledged alone (FAIL_CLOSED), and the "
+                 "server acknowledges nothing that would cross the declared filter"
+               : "ADAPTIVE: whatever the outputs, the run would have stopped before what it spends "
+                 "crossed the declared filter");
   details.add_assumptions(
       "ADAPTIVE: the sample and the noise of a round, and of an epoch that shares its samples "
       "among "

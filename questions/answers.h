@@ -20,6 +20,8 @@ struct HeldLedger {
   std::string name;
   accountant::filter::Filter filter;
   accountant::History history;
+  // What would cross it was refused, before its release (docs/concepts.md).
+  bool kept_by_server = false;
 };
 
 // A history and what was declared about it.

@@ -55,6 +55,12 @@ absl::Status HistoryReader::Add(std::string_view bytes) {
   return AddTo(0, bytes);
 }
 
+absl::Status HistoryReader::Add(v1::LedgerEntry entry) {
+  last_.resize(1);
+  last_[0] = std::move(entry);
+  return TakeLast(0);
+}
+
 // Entry 0. What a copy states of its original's declaration must be what the original declares:
 // it says how the events are to be read.
 absl::Status HistoryReader::Begin(size_t log, const v1::LedgerEntry& entry) {
@@ -86,10 +92,16 @@ absl::Status HistoryReader::Begin(size_t log, const v1::LedgerEntry& entry) {
 }
 
 absl::Status HistoryReader::AddTo(size_t log, std::string_view bytes) {
+  if (!last_[log].ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Damaged(log, logs_[log].taken, "its bytes are not that entry");
+  }
+  return TakeLast(log);
+}
+
+absl::Status HistoryReader::TakeLast(size_t log) {
   const uint64_t sequence = logs_[log].taken;
-  v1::LedgerEntry& entry = last_[log];
-  if (!entry.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      entry.sequence() != sequence) {
+  const v1::LedgerEntry& entry = last_[log];
+  if (entry.sequence() != sequence) {
     return Damaged(log, sequence, "its bytes are not that entry");
   }
   if (IsFirst(entry) != (sequence == 0)) {

@@ -35,6 +35,8 @@ class HistoryReader {
   // where they cannot be; FAILED_PRECONDITION (reason NO_ANALYSIS, metadata sequence) for an entry
   // that this version cannot account for. The reader must not be used after an error.
   absl::Status Add(std::string_view bytes);
+  // The same of bytes that were read already.
+  absl::Status Add(v1::LedgerEntry entry);
 
   uint64_t size() const { return logs_[0].taken; }
   const accountant::History& history() const { return history_; }
@@ -101,6 +103,7 @@ class HistoryReader {
   };
 
   absl::Status AddTo(size_t log, std::string_view bytes);
+  absl::Status TakeLast(size_t log);  // last_[log]
   absl::Status Begin(size_t log, const v1::LedgerEntry& entry);
   // Takes an event that the writer wrote, in time or late.
   absl::Status TakeEvent(size_t log, const v1::LedgerEntry& entry, const v1::Event& event);

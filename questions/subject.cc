@@ -259,7 +259,10 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
     result.parameters = declaration.parameters();
     if (declaration.has_filter()) {
       ASSIGN_OR_RETURN(accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
-      result.held.push_back({own.name, std::move(filter), HistoryOf(lineage)});
+      const bool kept = std::all_of(lineage.begin(), lineage.end(), [](const LedgerPart& part) {
+        return part.declaration().spool_policy() != v1::SPOOL && !part.reader->first().has_import();
+      });
+      result.held.push_back({own.name, std::move(filter), HistoryOf(lineage), kept});
     }
     result.ledgers.push_back(ReferenceTo(lineage));
     v1::LedgerReference& reference = result.ledgers.back();

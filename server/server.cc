@@ -162,6 +162,8 @@ absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed255
   desk_->Observe(&metrics_->calls());
   groups_.Tell({&metrics_->store(), &tail_});
   store_->Observe(&groups_);
+  gate_.Start(&accounting_.subjects());
+  store_->Guard(&gate_);
   PullFigures(options.signing.store_folder);
   desk_->health().SetServing(true);
   ASSIGN_OR_RETURN(door_, GrpcDoor::Open(options.door, desk_.get()));
@@ -260,6 +262,7 @@ void Server::Stop(absl::Time deadline) {
   }
   front_.reset();
   recompute_.Stop();
+  gate_.Stop();
   if (record_ != nullptr) record_->Stop();
   totals_.Stop();
   summariser_.Stop();

@@ -23,6 +23,7 @@
 #include "server/metrics/metrics.h"
 #include "server/own_ledgers/access_record.h"
 #include "server/questions/accounting_service.h"
+#include "server/questions/filter_gate.h"
 #include "server/recompute/recompute_service.h"
 #include "server/services/admin_service.h"
 #include "server/services/audit_service.h"
@@ -104,6 +105,7 @@ class Server {
 
   const Log& log_;
   const absl::Duration dial_every_;
+  FilterGate gate_;  // the store asks it to its end
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<Notary> notary_;
   std::unique_ptr<SigningLoop> signing_;

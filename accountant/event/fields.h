@@ -198,7 +198,9 @@ bool operator==(const Value& a, const Value& b) {
 // Appends fixed-width words that two values have in common only if they are equal, doubles by their
 // bits; labels are left out. No key is the beginning of another one of its type.
 inline void AppendWord(uint64_t word, std::string& key) {
-  for (int shift = 0; shift < 64; shift += 8) key.push_back(static_cast<char>(word >> shift));
+  char bytes[8];
+  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(word >> (8 * i));
+  key.append(bytes, sizeof(bytes));
 }
 template <typename T>
 void AppendKey(const T& value, std::string& key) {

@@ -52,10 +52,20 @@ double BoundOf(const Filter& filter);
 // The method that turns the filter's bound into ε and δ.
 Method MethodOf(const Filter& filter);
 
-// The part of the filter that the composition spends, in the units of BoundOf, rounded up; infinite
-// for a non-private composition. A run that has begun spends the cost of a mixture filter's orders
-// and delta at once. It is no guarantee by itself. FAILED_PRECONDITION (reason FILTER_CANNOT_COUNT,
-// naming the step) for a step without a bound in the filter's measure.
+// What a filter adds up: ρ, μ², or the Rényi divergence of each of its orders. Not negative,
+// rounded up; infinite where an order counts for nothing.
+using Uses = std::vector<double>;
+
+// What the composition adds: all infinite if it is non-private. FAILED_PRECONDITION (reason
+// FILTER_CANNOT_COUNT, naming the step) for a step without a bound in the filter's measure.
+absl::StatusOr<Uses> UsesOf(const Filter& filter, const Composition& composition,
+                            const Limits& limits);
+
+// The part of the filter that such a sum spends, in the units of BoundOf, rounded up. A run that
+// has begun spends the cost of a mixture filter's orders and delta at once; one that has not,
+// nothing. It is no guarantee by itself.
+double SpentBy(const Filter& filter, const Uses& uses);
+// The same of the composition. Errors are those of UsesOf.
 absl::StatusOr<double> Spent(const Filter& filter, const Composition& composition,
                              const Limits& limits);
 

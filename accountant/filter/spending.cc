@@ -172,24 +172,36 @@ double GaussianOfPure(double epsilon) {
   return NextUp(2 * BracketDecreasing(above, 0, high, 1e-15).second);
 }
 
+absl::StatusOr<Uses> UsesOf(const Filter& filter, const Composition& composition,
+                            const Limits& limits) {
+  const auto* mixture = std::get_if<MixtureFilter>(&filter);
+  const size_t measures = mixture == nullptr ? 1 : mixture->orders.size();
+  if (composition.non_private) return Uses(measures, kInfinity);
+  if (composition.Empty()) return Uses(measures, 0);
+  if (mixture != nullptr) return Divergences(filter, mixture->orders, composition, limits);
+  if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
+    return Divergences(filter, {rdp->order}, composition, limits);
+  }
+  if (std::holds_alternative<ZcdpFilter>(filter)) {
+    ASSIGN_OR_RETURN(const double rho, SumOver(filter, Concentrated(), composition));
+    return Uses{rho};
+  }
+  ASSIGN_OR_RETURN(const double square, SumOver(filter, GaussianSquared(), composition));
+  return Uses{square};
+}
+
+double SpentBy(const Filter& filter, const Uses& uses) {
+  if (*std::max_element(uses.begin(), uses.end()) == 0) return 0;
+  if (const auto* mixture = std::get_if<MixtureFilter>(&filter)) {
+    return MixtureEpsilon(mixture->orders, uses, mixture->delta);
+  }
+  return std::holds_alternative<GdpFilter>(filter) ? NextUp(std::sqrt(uses[0])) : uses[0];
+}
+
 absl::StatusOr<double> Spent(const Filter& filter, const Composition& composition,
                              const Limits& limits) {
-  if (composition.non_private) return kInfinity;
-  if (composition.Empty()) return 0;
-  if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
-    ASSIGN_OR_RETURN(const auto divergences,
-                     Divergences(filter, {rdp->order}, composition, limits));
-    return divergences.front();
-  }
-  if (const auto* mixture = std::get_if<MixtureFilter>(&filter)) {
-    ASSIGN_OR_RETURN(const auto divergences,
-                     Divergences(filter, mixture->orders, composition, limits));
-    return MixtureEpsilon(mixture->orders, divergences, mixture->delta);
-  }
-  if (std::holds_alternative<ZcdpFilter>(filter))
-    return SumOver(filter, Concentrated(), composition);
-  ASSIGN_OR_RETURN(const double square, SumOver(filter, GaussianSquared(), composition));
-  return NextUp(std::sqrt(square));
+  ASSIGN_OR_RETURN(const Uses uses, UsesOf(filter, composition, limits));
+  return SpentBy(filter, uses);
 }
 
 absl::StatusOr<double> Odometer(const MixtureFilter& filter, const Composition& composition,

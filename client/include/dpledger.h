@@ -294,7 +294,9 @@ DPLEDGER_API dpledger_status dpledger_recorder_record_mechanism(dpledger_recorde
                                                                 uint64_t* number,
                                                                 dpledger_error* error);
 // Waits until everything up to `number` may be released; on an error nothing may be.
-// FAILED_PRECONDITION if it was not recorded with this recorder; any refusal of the server;
+// FAILED_PRECONDITION if it was not recorded with this recorder, or (reason FILTER_CROSSED) if it,
+// or one before it that nobody awaited, would have crossed the ledger's filter: that is not in the
+// ledger, and others may still be recorded; any refusal of the server;
 // DEADLINE_EXCEEDED when it was not durable in release_timeout_seconds, and it may then be awaited
 // again.
 DPLEDGER_API dpledger_status dpledger_recorder_await_releasable(dpledger_recorder* recorder,

@@ -25,6 +25,16 @@ constexpr size_t kWindow = 64;
 // nothing.
 constexpr uint64_t kAcknowledgementsOfARecord = 32;
 
+// The same for whoever sends it again.
+void PutNotes(v1::AppendBatchRequest& batch) {
+  for (v1::NewEntry& entry : *batch.mutable_entries()) {
+    if (!entry.has_event()) continue;
+    entry.mutable_note()->set_text(
+        "an event that would have crossed the ledger's filter: it was refused before anything of "
+        "it was released");
+  }
+}
+
 }  // namespace
 
 bool IsRefusal(const absl::Status& status) {
@@ -240,6 +250,28 @@ absl::Status Delivery::Explain(const absl::Status& status) const {
   return status;
 }
 
+// A batch that was taken back has the request id that it had. So a process that was killed before
+// it knew that meets the notes under this id, and takes it back again.
+bool Delivery::Withdraw(const absl::Status& refusal) {
+  const std::string reason = ReasonOf(refusal).reason;
+  return options_.withdraws && acknowledged_ < end_ &&
+         (reason == "FILTER_CROSSED" || reason == "REQUEST_ID_REUSED") &&
+         withdrawn_.try_emplace(acknowledged_, Withdrawal{refusal}).second;
+}
+
+// Whoever waits for the last of several rounds releases them all, or none.
+absl::Status Delivery::AwaitReleasable(uint64_t first, uint64_t end, absl::Time deadline) {
+  RETURN_IF_ERROR(Await(end, deadline));
+  absl::MutexLock lock(&mutex_);
+  absl::Status outcome;
+  for (auto& [position, withdrawal] : withdrawn_) {
+    if (position < first || position >= end) continue;
+    if (withdrawal.told == 0) withdrawal.told = end;
+    if (end <= withdrawal.told) outcome = withdrawal.why;
+  }
+  return outcome;
+}
+
 absl::Status Delivery::Refusal() const {
   absl::MutexLock lock(&mutex_);
   return refusal_;
@@ -265,7 +297,7 @@ void Delivery::Run() {
     mutex_.Unlock();
     const absl::Status ended = CheckAndSend();
     mutex_.Lock();
-    if (ended.ok()) continue;
+    if (ended.ok() || Withdraw(ended)) continue;
     if (IsRefusal(ended)) {
       refusal_ = Explain(ended);
       progress_.SignalAll();
@@ -335,6 +367,7 @@ absl::Status Delivery::SendNext(Stream& stream) {
   absl::StatusOr<v1::AppendBatchRequest> batch = spool_->Read(position);
   mutex_.Lock();
   RETURN_IF_ERROR(batch.status());
+  if (withdrawn_.contains(position)) PutNotes(*batch);
   const connection::LogKeys& keys = options_.log_keys;
   stream.in_flight.push_back(
       {batch->request_id(), keys.empty() ? merkle::Hash{} : keys.AskFor(*batch)});

@@ -10,10 +10,14 @@
 //  another recorder of this writer's name, ...) ends the delivery; every later Await returns it.
 //  3. The spool hears of acknowledgements late, but before its room is needed and before this ends.
 //  4. Nothing is sent to a server that was not checked on this side of its last lost stream.
+//  5. Where nothing is released that was not acknowledged (Options::withdraws), a batch that would
+//     cross the ledger's filter is no refusal for good: notes go out in the place of its events, so
+//     that the writer can go on or close. AwaitReleasable says so.
 // Thread safe.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -42,6 +46,7 @@ class Delivery {
     // for a new one.
     absl::Duration stall_timeout;
     connection::LogKeys log_keys;  // that acknowledgements must be signed by; none: any will do
+    bool withdraws = false;
   };
 
   struct Progress {
@@ -72,6 +77,10 @@ class Delivery {
 
   // The refusal, or OK.
   absl::Status Refusal() const;
+  // Await for batches that are released together once the last of them may be. FILTER_CROSSED if
+  // notes stand in the place of one of them: that are all in [first, end) which this has not been
+  // asked about yet, and for ever the same for the same `end`.
+  absl::Status AwaitReleasable(uint64_t first, uint64_t end, absl::Time deadline);
   Progress progress() const;
   // The largest that the server gave, here or to the spool.
   AcknowledgedTree receipt() const;
@@ -88,6 +97,8 @@ class Delivery {
   bool Step(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // These let go of the mutex meanwhile.
   absl::Status SendNext(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the batch that the server refused with this status is taken back now.
+  bool Withdraw(const absl::Status& refusal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // DEADLINE_EXCEEDED: "server: <what>; last error: ...".
   absl::Status Late(const std::string& what) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `status`, in the writer's words where it means that another one writes under this name.
@@ -114,6 +125,11 @@ class Delivery {
   bool checked_ ABSL_GUARDED_BY(mutex_) = false;  // the server, at least once
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  struct Withdrawal {
+    absl::Status why;
+    uint64_t told = 0;  // the first `end` for which AwaitReleasable said it; 0: none yet
+  };
+  std::map<uint64_t, Withdrawal> withdrawn_ ABSL_GUARDED_BY(mutex_);  // by position
 
   std::thread thread_;
 };

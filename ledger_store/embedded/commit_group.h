@@ -34,9 +34,10 @@ struct QueuedOperation : Operation {
 
 class CommitGroup : private StoredLedgers {
  public:
-  // `reader` reads the same store.
-  CommitGroup(rocksdb::DB& db, LedgerTable& table, LedgerReader& reader, absl::Time now)
-      : db_(db), table_(table), reader_(reader), staged_(*this, now, table.keys().current) {}
+  // `reader` reads the same store. `gate` may be null.
+  CommitGroup(rocksdb::DB& db, LedgerTable& table, LedgerReader& reader, absl::Time now,
+              AppendGate* gate)
+      : db_(db), table_(table), reader_(reader), staged_(*this, now, table.keys().current, gate) {}
 
   // As StagedGroup::Stage: the operation must outlive the group. DATA_LOSS and UNAVAILABLE come
   // from the disk.

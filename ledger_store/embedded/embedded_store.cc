@@ -236,6 +236,7 @@ class EmbeddedStore : public SteppedStore {
   bool Healthy() const override { return fail_stop_.status().ok(); }
 
   void Observe(StoreObserver* observer) override { observer_ = observer; }
+  void Guard(AppendGate* gate) override { gate_ = gate; }
 
   absl::Status SnapshotTo(const std::string& folder) override {
     RETURN_IF_ERROR(fail_stop_.status());
@@ -306,7 +307,7 @@ class EmbeddedStore : public SteppedStore {
     const absl::Time now = clock_.Now();
     last_group_seconds_ = absl::ToUnixSeconds(now);
     batch_.Clear();  // keeps its memory
-    CommitGroup group(*db_, *table_, *this, now);
+    CommitGroup group(*db_, *table_, *this, now, gate_);
     absl::Status& failure = answered.failure;
     failure = fail_stop_.status();
     for (const QueuedOperation& operation : answered.operations) answered.bytes += operation.bytes;
@@ -396,6 +397,7 @@ class EmbeddedStore : public SteppedStore {
 
   CommitQueue queue_;
   std::atomic<StoreObserver*> observer_ = nullptr;  // may be null
+  std::atomic<AppendGate*> gate_ = nullptr;         // may be null
   rocksdb::WriteBatch batch_;                       // the commit thread's
   size_t batch_room_ = 0;                           // that it has memory for
   std::optional<AnswerThread> answer_thread_;

@@ -244,15 +244,15 @@ void BreakLines(std::span<const Operation> group, const Answers& answers) {
 }
 
 // All of the group in one transaction. An error: nothing of it is known to be stored.
-absl::Status CommitTogether(Database& database, LedgerReader& reader, absl::Time now,
-                            std::span<const Operation> group, Answers& answers,
-                            CommittedGroup& stored) {
+absl::Status CommitTogether(const CommitWith& with, std::span<const Operation> group,
+                            Answers& answers, CommittedGroup& stored) {
+  Database& database = with.database;
   LedgerHeads grown;
   CommittedGroup added;
   const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
-    LockedLedgers locked(reader);
+    LockedLedgers locked(with.reader);
     RETURN_IF_ERROR(Load(database, connection, group, locked));
-    StagedGroup staged(locked, now, database.keys().current);
+    StagedGroup staged(locked, with.now, database.keys().current, with.gate);
     answers.clear();  // the transaction may run again
     for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
     grown.clear();
@@ -288,10 +288,10 @@ bool ConcernsAll(const absl::Status& status) {
 
 }  // namespace
 
-Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
-                    const std::vector<Operation>& group, CommittedGroup& stored) {
+Answers CommitGroup(const CommitWith& with, const std::vector<Operation>& group,
+                    CommittedGroup& stored) {
   Answers answers;
-  absl::Status failed = CommitTogether(database, reader, now, group, answers, stored);
+  absl::Status failed = CommitTogether(with, group, answers, stored);
   if (failed.ok()) return answers;
   answers.clear();
   // Without those that cannot be stored: a ledger that failed once is not asked again.
@@ -305,7 +305,7 @@ Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
     }
     Answers answer;
     if (status.ok() && group.size() > 1) {
-      status = CommitTogether(database, reader, now, alone, answer, stored);
+      status = CommitTogether(with, alone, answer, stored);
       if (ConcernsAll(status)) failed = status;
       if (!status.ok()) failed_ledgers[operation.ledgers.front()] = status;
     } else if (status.ok()) {

@@ -17,11 +17,18 @@ namespace dpledger::postgres {
 
 using Answers = std::vector<absl::StatusOr<v1::Receipt>>;
 
-// The requests' answers, in order. `reader` reads the same database. Breaks the lines of requests
-// that are not stored. A request that makes the group's transaction fail does not affect the
-// others: one for which there is no memory is RESOURCE_EXHAUSTED (OUT_OF_MEMORY). Throws
-// std::bad_alloc only between two transactions. Counts what was stored into `stored`.
-Answers CommitGroup(Database& database, LedgerReader& reader, absl::Time now,
-                    const std::vector<Operation>& group, CommittedGroup& stored);
+struct CommitWith {
+  Database& database;
+  LedgerReader& reader;  // of the same database
+  AppendGate* gate;      // may be null
+  absl::Time now;
+};
+
+// The requests' answers, in order. Breaks the lines of requests that are not stored. A request that
+// makes the group's transaction fail does not affect the others: one for which there is no memory
+// is RESOURCE_EXHAUSTED (OUT_OF_MEMORY). Throws std::bad_alloc only between two transactions.
+// Counts what was stored into `stored`.
+Answers CommitGroup(const CommitWith& with, const std::vector<Operation>& group,
+                    CommittedGroup& stored);
 
 }  // namespace dpledger::postgres

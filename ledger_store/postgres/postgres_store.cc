@@ -224,6 +224,7 @@ class PostgresStore : public LedgerStore {
   bool Healthy() const override { return database_->usable(); }
 
   void Observe(StoreObserver* observer) override { observer_ = observer; }
+  void Guard(AppendGate* gate) override { gate_ = gate; }
 
   size_t WaitingBytes() const override { return queue_.bytes(); }
 
@@ -268,7 +269,7 @@ class PostgresStore : public LedgerStore {
     try {
       CommittedGroup committed{.requests = group.size()};
       const absl::Time before = absl::Now();
-      Answers answers = CommitGroup(*database_, *this, clock_.Now(), group, committed);
+      Answers answers = CommitGroup({*database_, *this, gate_, clock_.Now()}, group, committed);
       committed.took = absl::Now() - before;
       if (StoreObserver* const observer = observer_; observer != nullptr) {
         observer->OnGroup(committed);
@@ -285,6 +286,7 @@ class PostgresStore : public LedgerStore {
   Clock& clock_;
   CommitQueue queue_;
   std::atomic<StoreObserver*> observer_ = nullptr;  // may be null
+  std::atomic<AppendGate*> gate_ = nullptr;         // may be null
   std::vector<std::thread> committers_;             // last: they use all of the above
 };
 

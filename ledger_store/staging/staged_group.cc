@@ -28,6 +28,10 @@ absl::StatusOr<v1::Receipt> StagedGroup::Stage(const Operation& operation,
   }
   if (ahead != nullptr && !operation.is_refusal()) {
     if (StagedLedger* const ledger = WhereItHolds(*ahead, operation); ledger != nullptr) {
+      if (const absl::Status admitted = Admit(*ledger, ahead->change, operation); !admitted.ok()) {
+        if (line != nullptr) broken_.insert(line);
+        return admitted;
+      }
       ledger->head = ahead->next;
       ledger->ahead = ahead;
       return Add(ahead->change, &operation, *ledger);
@@ -92,13 +96,22 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const BatchDraft& batch, const Ope
   if (!absl::IsNotFound(repeated.status())) return repeated;
   const Arrival arrival(now_, from.caller);
   absl::StatusOr<LedgerChange> change = AppendBatch(*ledger->head, batch, arrival);
-  if (change.ok()) return Put(*std::move(change), &from, *ledger);
+  if (change.ok()) {
+    RETURN_IF_ERROR(Admit(*ledger, *change, from));
+    return Put(*std::move(change), &from, *ledger);
+  }
   if (ReasonOf(change.status()).reason == kWriterPosition && ledger->stored != nullptr) {
     return ReceiptOfWritten(stored_.reader(), *ledger->stored, batch, change.status());
   }
   auto conflict = ConflictOf(*ledger->head, batch, change.status(), arrival);
   if (conflict.has_value()) Put(*std::move(conflict), nullptr, *ledger);
   return change.status();
+}
+
+absl::Status StagedGroup::Admit(const StagedLedger& ledger, const LedgerChange& change,
+                                const Operation& from) {
+  if (gate_ == nullptr || !gate_->Guards(*ledger.head)) return absl::OkStatus();
+  return gate_->Admit(*ledger.head, change, from.caller, stored_.reader());
 }
 
 absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::SealLedgerRequest& request,

@@ -10,7 +10,9 @@
 //  3. A refused request leaves nothing but the CONFLICT that tells of it (ledger/ledger_head.h).
 //  4. A receipt is the answer of the caller who made the request. Whoever repeats another's request
 //     is refused. Where one of the two callers is not known, the request alone decides.
-//  5. A store that is open without the key of its heads takes nothing (KEY_NEEDED).
+//  5. A batch that the gate refuses leaves nothing. The gate hears of the batches in the order in
+//     which they are staged.
+//  6. A store that is open without the key of its heads takes nothing (KEY_NEEDED).
 // Not thread safe.
 #pragma once
 
@@ -27,6 +29,7 @@
 #include "absl/time/time.h"
 #include "dpledger/v1/stored.pb.h"
 #include "ledger/ledger_head.h"
+#include "ledger_store/append_gate.h"
 #include "ledger_store/staging/operation.h"
 #include "ledger_store/store_observer.h"
 
@@ -75,9 +78,11 @@ struct StagedLedger {
 
 class StagedGroup {
  public:
-  // `stored` must outlive the group. `key` is that of the writers of new ledgers; may be null.
-  StagedGroup(StoredLedgers& stored, absl::Time now, WriterMap::Key key = nullptr)
-      : stored_(stored), now_(now), key_(std::move(key)) {}
+  // `stored` and `gate` must outlive the group. `key` is that of the writers of new ledgers. Both
+  // may be null.
+  StagedGroup(StoredLedgers& stored, absl::Time now, WriterMap::Key key = nullptr,
+              AppendGate* gate = nullptr)
+      : stored_(stored), now_(now), key_(std::move(key)), gate_(gate) {}
 
   // The receipt is true once the group is durable. Errors as in ledger_store/store.h, and those of
   // StoredLedgers. What was worked out ahead is taken if it still holds: if the ledger's head and
@@ -101,6 +106,8 @@ class StagedGroup {
   absl::StatusOr<v1::Receipt> Make(const v1::SealLedgerRequest& request, const Operation& from);
   absl::StatusOr<v1::Receipt> Make(const ForkAtPoint& fork, const Operation& from);
 
+  // What the gate says of the batch.
+  absl::Status Admit(const StagedLedger& ledger, const LedgerChange& change, const Operation& from);
   // The ledger as this group has it; null if there is none.
   StagedLedger* Find(const std::string& name);
   // The receipt if this very request was answered before, else INVALID_ARGUMENT; NOT_FOUND if its
@@ -120,6 +127,7 @@ class StagedGroup {
   StoredLedgers& stored_;
   const absl::Time now_;
   const WriterMap::Key key_;
+  AppendGate* const gate_;
   std::map<std::string, StagedLedger> ledgers_;
   std::list<LedgerChange> made_;  // the changes, but for those worked out ahead
   std::set<const AppendLine*> broken_;

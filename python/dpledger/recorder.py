@@ -71,7 +71,8 @@ class Recorder(Handle):
         outputs, else "adaptive"
     planned_rounds: the number decided in advance; 0 if it is not stated
     filter: of an adaptive ledger: ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp",
-        rho) or ("gdp", mu)
+        rho) or ("gdp", mu). Under "fail-closed" a round that would cross it is refused before its
+        release: Error with reason "FILTER_CROSSED"; others may be recorded still
     spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here,
         or spool in `path`
     policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool",

@@ -82,8 +82,8 @@ absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subjec
   std::vector<Lineage> named;
   size_t bytes = 0;  // held until the answer, whatever the cache drops
   for (const std::string& name : subject.ledgers()) {
-    ASSIGN_OR_RETURN(Lineage lineage, ReadLineage(*store_, histories_, signed_root_, name,
-                                                  subject.up_to_sequence(), limits));
+    ASSIGN_OR_RETURN(Lineage lineage, server::ReadLineage(*store_, histories_, signed_root_, name,
+                                                          subject.up_to_sequence(), limits));
     bytes += lineage[0].history->bytes;
     if (subject.ledgers_size() > kMaxLedgers && bytes > max_history_bytes_) {
       return WithReason(absl::ResourceExhaustedError(absl::StrCat(

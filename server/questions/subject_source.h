@@ -48,6 +48,11 @@ class SubjectSource {
                                                uint64_t group_size,
                                                const accountant::Limits& limits);
 
+  // The ledger with its ancestors, as ReadLineage (lineage.h), as far as it goes now.
+  absl::StatusOr<Lineage> ReadLineage(const std::string& ledger, const accountant::Limits& limits) {
+    return server::ReadLineage(*store_, histories_, signed_root_, ledger, 0, limits);
+  }
+
  private:
   absl::StatusOr<questions::Subject> GatherChecked(const v1::Subject& subject, uint64_t group_size,
                                                    const accountant::Limits& limits,

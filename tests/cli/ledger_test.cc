@@ -95,7 +95,10 @@ TEST_F(Ledger, ShowTellsTheFilterAndWhetherThePlanIsIndependent) {
 
   name_ += "-adaptive";
   Create({"--parameters", "adaptive", "--filter", "rdp:8:2.5"});
-  EXPECT_THAT(text(), HasSubstr("\nfilter             rdp at order 8, epsilon at most 2.5\n"));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("\nfilter             rdp at order 8, epsilon at most 2.5; the server refuses "
+                "what would cross it\n"));
   const JsonObject shown = Ok({"ledger", "show", name_});
   EXPECT_EQ(shown.Number("declaration.filter.rdp.order"), 8);
   EXPECT_EQ(shown.Number("declaration.filter.rdp.epsilon"), 2.5);
@@ -357,16 +360,23 @@ TEST_F(Ledger, AdaptiveLedgersAreAnsweredByTheirFilter) {
   EXPECT_EQ(fields.at("filter").string_value(), "zcdp");
   EXPECT_EQ(fields.at("bound").number_value(), 0.5);
   EXPECT_NEAR(fields.at("spent").number_value(), 0.375, 1e-14);
-  // 2 more cross it: (3 + 2)/8 > 0.5.
-  Ok(Append(folder_.Write("g.jsonl", PoissonRounds("0.01", "2", "2"))));
-  ExpectError(question, "FAILED_PRECONDITION", "its filter zcdp is crossed: 0.625");
+  // 2 more would cross it: (3 + 2)/8 > 0.5.
+  const RunResult crossing =
+      OnServer(Append(folder_.Write("g.jsonl", PoissonRounds("0.01", "2", "2"))));
+  EXPECT_EQ(crossing.exit_code, 5);
+  const JsonObject error(crossing.out);
+  EXPECT_EQ(error.Text("error.reason"), "FILTER_CROSSED") << crossing.out;
+  EXPECT_THAT(error.Text("error.message"),
+              HasSubstr("0.375 spent of 0.5, and 0.625 with the batch; nothing of it is stored"));
+  Ok(Append(folder_.Write("h.jsonl", PoissonRounds("0.01", "2", "1"))));
+  EXPECT_NEAR(Ok(question).Number("epsilon.upper"), 4.7286, 1e-3);
 }
 
 TEST_F(Ledger, MixtureFiltersKeepAmplificationAndTellAnOdometer) {
   Create({"--parameters", "adaptive", "--filter", "mixture:4:1e-6"});
   EXPECT_THAT(Dpledger({"ledger", "show", name_, "--server", server_->address()}).out,
               HasSubstr("\nfilter             mixture of orders 2, 3, 4, 5, 6, 8, 12, 24 at delta "
-                        "1e-06, epsilon at most 4\n"));
+                        "1e-06, epsilon at most 4; the server refuses what would cross it\n"));
   Ok(Append(folder_.Write("f.jsonl", PoissonRounds("0.01", "1", "2000"))));
   const JsonObject answer = Ok({"epsilon", "--delta", "1e-6", "--ledger", name_});
   EXPECT_EQ(answer.Number("epsilon.upper"), 4);
@@ -384,9 +394,8 @@ TEST_F(Ledger, MixtureFiltersKeepAmplificationAndTellAnOdometer) {
               "delta: must be at least 1e-06, got 1e-07");
   ExpectError({"delta", "--epsilon", "3", "--ledger", name_}, "FAILED_PRECONDITION",
               "epsilon: must be at least 4, got 3");
-  Ok(Append(folder_.Write("g.jsonl", PoissonRounds("0.01", "1", "2000"))));
-  ExpectError({"epsilon", "--delta", "1e-6", "--ledger", name_}, "FAILED_PRECONDITION",
-              "its filter mixture at delta 1e-06 is crossed");
+  EXPECT_EQ(
+      OnServer(Append(folder_.Write("g.jsonl", PoissonRounds("0.01", "1", "2000")))).exit_code, 5);
 }
 
 // Whoever reads the number, in text or in JSON, reads which guarantee it is.

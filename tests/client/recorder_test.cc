@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -274,6 +275,72 @@ TEST_F(Recorder, ResumesAnAdaptiveRunWithAnyConfiguration) {
   RecordRound(*Open(options));
   EXPECT_EQ(Open(options)->RecordRound(PoissonScheme(0.5), {Query("weights")}).status(),
             absl::OkStatus());
+}
+
+// Eight rounds of an eighth each fit. What does not is refused before its release, and the writer
+// can go on, or close.
+TEST_F(Recorder, TakesBackWhatWouldCrossTheFilter) {
+  RecorderOptions options = Options();
+  options.declaration.set_parameters(v1::ADAPTIVE);
+  options.declaration.mutable_filter()->mutable_zcdp()->set_rho(1);
+  const auto recorder = Open(options);
+  v1::SamplingScheme all;
+  all.mutable_full_batch();
+  const auto record = [&](double noise) {
+    v1::SumQuery query = Query("weights");
+    query.set_l2_norm_bound(1);
+    query.set_noise_stddev(noise);
+    const auto number = recorder->RecordRound(all, v1::SAMPLE_STATED, {query});
+    EXPECT_TRUE(number.ok()) << number.status();
+    return number.value_or(0);
+  };
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(recorder->AwaitReleasable(record(2)).ok());
+  const auto expect_crossed = [&](uint64_t number) {
+    const absl::Status status = recorder->AwaitReleasable(number);
+    EXPECT_EQ(ReasonOf(status).reason, "FILTER_CROSSED") << status;
+    EXPECT_EQ(ReasonOf(status).metadata["rounds_left"], "0") << status;
+  };
+  // Three that are to be released together: one fits no more, so none is.
+  const uint64_t first = record(2), crossing = record(1), last = record(3);
+  expect_crossed(last);
+  expect_crossed(last);
+  expect_crossed(crossing);
+  EXPECT_TRUE(recorder->AwaitReleasable(first).ok());
+  EXPECT_TRUE(recorder->AwaitReleasable(record(3)).ok());  // .875 + 2/18
+  EXPECT_TRUE(recorder->Close().ok());
+}
+
+// A process that was killed after the ledger had the notes, and before its spool knew of it.
+TEST_F(Recorder, MeetsTheNotesOfWhatWasTakenBackBeforeAKill) {
+  RecorderOptions options = Options();
+  options.declaration.set_parameters(v1::ADAPTIVE);
+  options.declaration.mutable_filter()->mutable_zcdp()->set_rho(1);
+  const std::string spool = options.spool_folder, kept = folder_.File("kept");
+  v1::SumQuery large = Query("weights"), small = large;
+  large.set_noise_stddev(large.l2_norm_bound() / 2);
+  small.set_noise_stddev(large.l2_norm_bound() * 2);
+  v1::SamplingScheme all;
+  all.mutable_full_batch();
+  {
+    const auto recorder = Open(options);
+    const auto crossing = recorder->RecordRound(all, v1::SAMPLE_STATED, {large});
+    EXPECT_EQ(ReasonOf(recorder->AwaitReleasable(*crossing)).reason, "FILTER_CROSSED");
+    std::filesystem::copy(spool, kept, std::filesystem::copy_options::recursive);
+  }
+  std::filesystem::remove_all(spool);
+  std::filesystem::rename(kept, spool);
+  options.plan_varies = true;
+  const auto recorder = Open(options);
+  const auto round = recorder->RecordRound(all, v1::SAMPLE_STATED, {small});
+  EXPECT_TRUE(recorder->AwaitReleasable(*round).ok());
+  EXPECT_TRUE(recorder->Close().ok());
+  int notes = 0, events = 0;
+  for (const v1::LedgerEntry& entry : Entries()) {
+    notes += entry.has_note();
+    events += entry.has_event();
+  }
+  EXPECT_EQ(notes, 2);
+  EXPECT_EQ(events, 2);
 }
 
 TEST_F(Recorder, TellsWhichOptionIsBad) {

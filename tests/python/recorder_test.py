@@ -162,6 +162,24 @@ class Recording:
             self.assertIn(shown, spending)
             self.assertIn('"bound": %s' % kind[1 if kind[0] == "mixture" else -1], spending)
 
+    def test_what_would_cross_the_filter_is_refused_before_its_release(self):
+        with self.recorder("kept", parameters="adaptive", filter=("zcdp", 1.0)) as ledger:
+            eighth = dpledger.SumQuery(1.0, 2.0)
+            released, refused = 0, None
+            while refused is None and released < 20:
+                try:
+                    ledger.round(dpledger.FullBatch(), eighth).await_releasable()
+                    released += 1
+                except dpledger.Error as error:
+                    refused = error
+            self.assertEqual((released, refused.code, refused.reason),
+                             (8, "FAILED_PRECONDITION", "FILTER_CROSSED"))
+            self.assertRegex(str(refused), "1 spent of 1, and 1.125 with the batch; nothing of it")
+            self.assertAlmostEqual(ledger.epsilon(delta=1e-5).epsilon.upper, 7.0772, 4)
+        self.program("ledger", "seal", "kept")  # the writer has closed
+        told = json.loads(self.program("epsilon", "--delta", "1e-5", "--ledger", "kept", "--json"))
+        self.assertIn("the server acknowledges nothing that would cross", json.dumps(told))
+
     def test_wrong_rounds_are_named_and_nothing_is_recorded(self):
         with self.recorder("refusals") as ledger:
             for words, kind, scheme, query in (("scheme: must be one of", TypeError, 0.1, QUERY),

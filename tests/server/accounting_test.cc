@@ -228,7 +228,8 @@ TEST_F(AccountingTest, AnswersAdaptiveLedgersByTheirFilters) {
   EXPECT_EQ(answer_.details().filter_spending(0).bound(), 3);
   EXPECT_NEAR(answer_.details().filter_spending(0).spent(), 2, 1e-14);
   EXPECT_THAT(answer_.details().warnings(), Contains(HasSubstr("no guarantee")));
-  EXPECT_THAT(answer_.details().assumptions(), Contains(HasSubstr("would have stopped before")));
+  EXPECT_THAT(answer_.details().assumptions(),
+              Contains(HasSubstr("acknowledges nothing that would cross")));
   EXPECT_EQ(answer_.details().parameters(), v1::ADAPTIVE);
   const double alone = answer_.epsilon().upper();
 

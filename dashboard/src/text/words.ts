@@ -84,6 +84,12 @@ export const policyWords = (declaration: Declaration | undefined) =>
     ? "once it is in the trainer's own spool"
     : "after the server's receipt";
 
+// Of a ledger that is no copy.
+export const keeperWords = (declaration: Declaration | undefined) =>
+  declaration?.spoolPolicy === "SPOOL"
+    ? "by the trainer: the server stores what was released, whatever it costs"
+    : "by the server, which refuses what would cross it";
+
 export function filterWords(filter: Filter | undefined): string {
   if (!filter) return "none";
   const { rdp, zcdp, gdp, mixture } = filter;

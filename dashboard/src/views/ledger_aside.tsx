@@ -14,7 +14,7 @@ import {
 import { Name, said, shortName, visible } from "../text/names";
 import { entriesText, grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
-import { adjacencyWords, filterWords, keyId, policyWords } from "../text/words";
+import { adjacencyWords, filterWords, keeperWords, keyId, policyWords } from "../text/words";
 import type { Special } from "./entries";
 
 const MOST_LISTED = 20;
@@ -47,6 +47,7 @@ function Declared({ of: declaration = {} }: { of: Ledger["declaration"] }) {
           declaration.parameters === "ADAPTIVE"
             ? ["Filter", filter ? filterWords(filter) : <Missing>none declared</Missing>]
             : ["Plan independent", planIndependent ? "declared" : <Missing>not declared</Missing>],
+          filter && ["Filter kept", keeperWords(declaration)],
           ["Noise released", policyWords(declaration)],
           description && ["In own words", <Name of={description} whole />],
         ]}

@@ -1,0 +1,106 @@
+// A run that its declared filter holds, entry by entry: what it has spent so far, and what a batch
+// would add. It is what filter::Spent says of the same entries, or a little more (each part is
+// taken at the direction in which it costs more): kept so that a batch takes the same time however
+// long the run is.
+//
+//  1. What cannot change any more is settled: one sum. Of each writer the rounds that it may add to
+//     are kept, and those of its present epoch, which counts as whole from its first round on.
+//  2. Sums are exact (filter/tally.h): they do not depend on how the entries came in batches.
+//  3. A part that is costly to work out is asked for once: equal rounds have one key.
+// A value; thread safe as such.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "accountant/filter/filter.h"
+#include "accountant/filter/tally.h"
+#include "accountant/mechanism/history.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "questions/history_reader.h"
+
+namespace dpledger::questions {
+
+// The reason of a refusal: by more than its ledger's filter.
+inline constexpr char kFilterCrossed[] = "FILTER_CROSSED";
+
+// What a part of a run uses of the filter (filter::UsesOf). Parts of one key are equal. `quick`:
+// unsampled or Poisson-sampled Gaussians alone, some microseconds.
+struct RunPart {
+  std::string key;
+  bool quick = false;
+  absl::FunctionRef<accountant::History()> history;  // while the part is asked about
+};
+using UsesOfPart = std::function<absl::StatusOr<accountant::filter::Uses>(const RunPart&)>;
+
+class HeldRun {
+ public:
+  // A run without entries.
+  explicit HeldRun(const accountant::filter::Filter& filter);
+
+  // Goes on from what `own` has read, and from the parent's prefixes if it is a fork, which count
+  // as far as they went. Precondition: nothing was taken. Errors are those of `uses_of`.
+  absl::Status Begin(const HistoryReader& own, const std::vector<const HistoryReader*>& prefixes,
+                     const UsesOfPart& uses_of);
+
+  // What entries do, all of one writer.
+  struct Step {
+    std::string writer;
+    // After them (for Apply, before it): the run's entries and sum, and what is kept of the writer;
+    // nullopt: nothing.
+    struct Kept {
+      v1::WriterStatus status;
+      accountant::History::Parts open;
+      accountant::filter::Tally used;
+
+      // Different sums of rounds that go on, and of epochs: a step takes time for each.
+      size_t kinds() const;
+      size_t bytes() const;  // of memory, about
+    };
+    std::optional<Kept> kept;
+    accountant::filter::Tally total;
+    uint64_t size = 0;
+    v1::SpoolPolicy policy = v1::FAIL_CLOSED;  // that entry 0 declares
+    // One more round of the last kind that the entries released, if that is a kind of its own.
+    std::optional<accountant::filter::Uses> one_more;
+  };
+  // Changes nothing. Precondition: the entries follow those that were taken. Errors of
+  // HistoryReader::Add and of `uses_of`.
+  absl::StatusOr<Step> Take(std::vector<v1::LedgerEntry> entries, const UsesOfPart& uses_of) const;
+  // Puts the step in place. Returns what takes it back, if that is applied before any other.
+  Step Apply(Step step);
+
+  // What is spent after the step. Rounded up.
+  double SpentAfter(const Step& step) const { return SpentBy(filter_, step.total.Total()); }
+  bool Adds(const Step& step) const { return step.total.Total() != total_.Total(); }
+  double Spent() const { return SpentBy(filter_, total_.Total()); }
+  // How many more rounds of step.one_more fit before the step, at most 2^53; nullopt without one.
+  std::optional<uint64_t> RoundsLeft(const Step& step) const;
+
+  const accountant::filter::Filter& filter() const { return filter_; }
+  uint64_t size() const { return size_; }
+  size_t bytes() const { return bytes_; }  // of memory, about
+
+ private:
+  using Parts = accountant::History::Parts;
+
+  absl::StatusOr<Step::Kept> Keep(Parts parts, v1::WriterStatus status, const UsesOfPart& uses_of,
+                                  Step& into) const;
+
+  accountant::filter::Filter filter_;
+  uint64_t size_ = 0;
+  v1::SpoolPolicy policy_ = v1::FAIL_CLOSED;
+  accountant::filter::Tally total_;  // of all, what is kept included
+  std::map<std::string, Step::Kept> writers_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace dpledger::questions

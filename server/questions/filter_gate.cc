@@ -1,0 +1,354 @@
+#include "server/questions/filter_gate.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "accountant/mechanism/composition.h"
+#include "base/status.h"
+#include "ledger/batch_row.h"
+#include "merkle/sha256.h"
+#include "questions/declaration_values.h"
+
+namespace dpledger::server {
+namespace {
+
+// Entries that a commit thread reads and takes: about a millisecond.
+constexpr uint64_t kMostInline = 64;
+constexpr size_t kInlineBytes = size_t{1} << 20;
+constexpr size_t kMostQuick = 64;  // parts that a batch has worked out in line
+// A group that is tried again begins at most so many batches back.
+constexpr size_t kMostBack = 16;
+// A step takes time and memory for each: a fifth of a millisecond in all.
+constexpr size_t kMostKinds = 1024;
+constexpr size_t kMostRunBytes = size_t{16} << 20;  // of one ledger: 16,384 writers
+constexpr size_t kMostBytes = size_t{64} << 20;     // of all ledgers in memory
+constexpr size_t kLedgerBytes = 8192;               // of each, at least
+// More than a batch has entries: so a batch that comes again finds all of its parts.
+constexpr size_t kMostKnown = size_t{1} << 14;
+constexpr size_t kMostWork = 1024;
+constexpr size_t kMostWorkOfOne = 4;  // of one caller
+constexpr absl::Duration kLongest = absl::Seconds(1);
+constexpr int kNiceness = 10;
+
+absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
+                       const questions::HeldRun::Step& step) {
+  const double bound = BoundOf(run.filter()), spent = run.Spent(), after = run.SpentAfter(step);
+  std::map<std::string, std::string> metadata = {{"ledger", ledger},
+                                                 {"spent", absl::StrCat(spent)},
+                                                 {"spent_with_batch", absl::StrCat(after)},
+                                                 {"bound", absl::StrCat(bound)}};
+  std::string message = absl::StrCat(ledger, ": this batch would cross its filter ",
+                                     Name(run.filter()), ": ", spent, " spent of ", bound, ", and ",
+                                     after, " with the batch; nothing of it is stored");
+  if (const auto left = run.RoundsLeft(step); left.has_value()) {
+    metadata["rounds_left"] = absl::StrCat(*left);
+    absl::StrAppend(&message, "; of its last kind of round ", *left, *left == 1 ? " fits" : " fit");
+  }
+  return WithReason(absl::FailedPreconditionError(message), {questions::kFilterCrossed, metadata});
+}
+
+// Whether the run may take the step, which has a cost.
+absl::Status Check(const std::string& ledger, const questions::HeldRun& run,
+                   const questions::HeldRun::Step& step) {
+  if (step.kept->kinds() > kMostKinds) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            ledger, ": a round, or an epoch, has at most ", kMostKinds,
+            " different sums where the ledger's filter is kept, got ", step.kept->kinds())),
+        {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
+  }
+  if (run.bytes() + step.kept->bytes() > kMostRunBytes) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            ledger,
+            ": has too many writers, or too many different sums in rounds and epochs that "
+            "go on, for its filter to be kept")),
+        {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
+  }
+  if (run.Adds(step) && Crossed(run.filter(), run.SpentAfter(step))) {
+    return CrossedBy(ledger, run, step);
+  }
+  return absl::OkStatus();
+}
+
+// Every error of a batch is a refusal of that batch: it must not stop the store.
+absl::Status Refusal(const std::string& ledger, const absl::Status& status) {
+  ErrorReason reason = ReasonOf(status);
+  if (reason.reason.empty()) reason.reason = "FILTER_CANNOT_COUNT";
+  reason.metadata["ledger"] = ledger;
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(ledger, ": ", status.message())),
+                    reason);
+}
+
+bool HasCost(const std::vector<v1::LedgerEntry>& entries) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const v1::LedgerEntry& entry) { return entry.has_event(); });
+}
+
+}  // namespace
+
+void FilterGate::Start(SubjectSource* subjects) {
+  subjects_ = subjects;
+  thread_ = std::thread([this] { WorkUntilStopped(); });
+}
+
+void FilterGate::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);  // so that the thread sees it
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool FilterGate::Guards(const LedgerHead& head) const {
+  const v1::Declaration& declaration = DeclarationOf(head);
+  return declaration.parameters() == v1::ADAPTIVE && declaration.has_filter() &&
+         declaration.spool_policy() != v1::SPOOL && !head.first->has_import();
+}
+
+absl::StatusOr<FilterGate::Terms> FilterGate::TermsOf(const LedgerHead& head) {
+  const v1::Declaration& declaration = DeclarationOf(head);
+  Terms terms;
+  terms.ledger = head.name;
+  ASSIGN_OR_RETURN(terms.filter, questions::FilterFromProto(declaration.filter()));
+  ASSIGN_OR_RETURN(terms.adjacency, questions::AdjacencyFromProto(declaration.adjacency()));
+  terms.key = absl::StrCat(declaration.adjacency(), " ", declaration.filter().SerializeAsString());
+  return terms;
+}
+
+absl::Status FilterGate::Admit(const LedgerHead& head, const LedgerChange& change,
+                               std::string_view caller, LedgerReader& reader) {
+  std::vector<v1::LedgerEntry> entries;
+  const std::vector<std::string_view> row = *DecodeBatchRow(change.entries);
+  entries.reserve(row.size());
+  for (const std::string_view bytes : row) {
+    entries.emplace_back().ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  }
+  const bool has_cost = HasCost(entries);
+  absl::MutexLock lock(&mutex_);
+  Work work;
+  absl::StatusOr<Place*> found = Find(head, reader, work);
+  if (!found.ok()) return has_cost ? Refusal(head.name, found.status()) : absl::OkStatus();
+  Place* const place = *found;
+  // A batch without a cost is taken when the next one with a cost catches up.
+  if (place == nullptr) return has_cost ? NotReady(caller, std::move(work)) : absl::OkStatus();
+  Metered& metered = place->metered;
+  if (!metered.uncountable.ok()) {
+    return has_cost ? Refusal(head.name, metered.uncountable) : absl::OkStatus();
+  }
+  absl::StatusOr<Step> step = metered.run.Take(std::move(entries), Quick(place->terms, work));
+  if (!step.ok()) return has_cost ? Refusal(head.name, step.status()) : absl::OkStatus();
+  if (!work.parts.empty()) return NotReady(caller, std::move(work));
+  if (has_cost) RETURN_IF_ERROR(Check(head.name, metered.run, *step));
+  absl::Cleanup forget = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { Forget(head.name); };
+  merkle::CompactTree tree = change.tree;
+  metered.back.emplace_front(metered.run.Apply(*std::move(step)), metered.tree);
+  metered.tree = std::move(tree);
+  if (metered.back.size() > kMostBack) metered.back.pop_back();
+  Weigh(*place);
+  std::move(forget).Cancel();  // memory was enough
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FilterGate::Place*> FilterGate::Find(const LedgerHead& head, LedgerReader& reader,
+                                                    Work& work) {
+  auto place = ledgers_.find(head.name);
+  if (place == ledgers_.end()) {
+    ASSIGN_OR_RETURN(work.terms, TermsOf(head));
+    work.read = true;
+    if (head.first->has_fork() || head.tree.size() > kMostInline) return nullptr;
+    Keep(work.terms, {questions::HeldRun(work.terms.filter), {}, {}, {}});
+    place = ledgers_.find(head.name);
+  }
+  recent_.splice(recent_.begin(), recent_, place->second.recent);
+  Metered& metered = place->second.metered;
+  while (metered.tree.size() > head.tree.size() && !metered.back.empty()) {
+    metered.run.Apply(std::move(metered.back.front().first));
+    metered.tree = std::move(metered.back.front().second);
+    metered.back.pop_front();
+  }
+  if (CatchUp(head, reader, place->second, work)) {
+    work.read = false;
+    return &place->second;
+  }
+  work.terms = place->second.terms;
+  work.read = work.parts.empty();
+  if (work.read) Forget(head.name);
+  return nullptr;
+}
+
+bool FilterGate::CatchUp(const LedgerHead& head, LedgerReader& reader, Place& place, Work& work) {
+  Metered& metered = place.metered;
+  const uint64_t size = head.tree.size();
+  if (metered.tree.size() < size) {
+    if (size - metered.tree.size() > kMostInline) return false;
+    const auto read = reader.Read(head.name, metered.tree.size(), kMostInline, kInlineBytes);
+    if (!read.ok() || read->size() < size - metered.tree.size()) return false;
+    questions::HeldRun run = metered.run;
+    merkle::CompactTree tree = metered.tree;
+    for (size_t i = 0; tree.size() < size; ++i) {
+      std::vector<v1::LedgerEntry> entry(1);
+      if (!entry[0].ParseFromString((*read)[i])) return false;
+      absl::StatusOr<Step> step = run.Take(std::move(entry), Quick(place.terms, work));
+      if (!step.ok() || !work.parts.empty()) return false;
+      run.Apply(*std::move(step));
+      tree.Append(merkle::LeafHash((*read)[i]));
+    }
+    if (tree.Root() != head.tree.Root()) return false;
+    metered.run = std::move(run);
+    metered.tree = std::move(tree);
+    metered.back.clear();
+  }
+  return metered.tree.size() == size && metered.tree.Root() == head.tree.Root();
+}
+
+questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work) {
+  return [this, &terms, &work](const questions::RunPart& part) -> Known {
+    mutex_.AssertHeld();
+    const std::string key = KeyOf(terms, part.key);
+    if (const Known* const known = FindKnown(key); known != nullptr) return *known;
+    if (part.quick && work.quick++ < kMostQuick) {
+      Known uses = UsesOf(terms, part.history());
+      Remember(key, uses);
+      return uses;
+    }
+    work.terms = terms;
+    work.parts.push_back({key, part.history()});
+    const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&terms.filter);
+    return accountant::filter::Uses(mixture == nullptr ? 1 : mixture->orders.size(), 0);
+  };
+}
+
+absl::Status FilterGate::NotReady(std::string_view caller, Work work) {
+  const std::string ledger = work.terms.ledger;
+  const auto is_its_own = [&](const Work& other) { return other.party == caller; };
+  const auto is_this = [&](const Work& other) { return other.terms.ledger == ledger; };
+  if (std::none_of(work_.begin(), work_.end(), is_this) && work_.size() < kMostWork &&
+      (caller.empty() ||
+       std::count_if(work_.begin(), work_.end(), is_its_own) < static_cast<int>(kMostWorkOfOne))) {
+    work.party = std::string(caller);
+    work_.push_back(std::move(work));
+  }
+  return WithReason(absl::AbortedError(absl::StrCat(
+                        ledger,
+                        ": what this batch spends of the ledger's filter is being worked "
+                        "out; nothing of it is stored, send it again")),
+                    {kFilterNotReady, {{"ledger", ledger}}});
+}
+
+void FilterGate::Keep(const Terms& terms, Metered metered) {
+  Forget(terms.ledger);
+  recent_.push_front(terms.ledger);
+  Place place = {terms, std::move(metered), recent_.begin()};
+  Weigh(ledgers_.emplace(terms.ledger, std::move(place)).first->second);
+}
+
+void FilterGate::Weigh(Place& place) {
+  // A step back holds one writer's rounds.
+  const size_t bytes = kLedgerBytes + 2 * place.metered.run.bytes();
+  bytes_ += bytes - std::exchange(place.bytes, bytes);
+  while (bytes_ > kMostBytes && recent_.back() != *place.recent) Forget(recent_.back());
+}
+
+void FilterGate::Forget(std::string ledger) {
+  const auto place = ledgers_.find(ledger);
+  if (place == ledgers_.end()) return;
+  bytes_ -= place->second.bytes;
+  recent_.erase(place->second.recent);
+  ledgers_.erase(place);
+}
+
+std::string FilterGate::KeyOf(const Terms& terms, const std::string& part) {
+  constexpr size_t kShort = 128;
+  std::string key = absl::StrCat(terms.key, part);
+  return key.size() <= kShort ? key : merkle::ToBytes(merkle::Sha256({key}));
+}
+
+FilterGate::Known* FilterGate::FindKnown(const std::string& key) {
+  for (auto* const known : {&known_, &known_before_}) {
+    if (const auto found = known->find(key); found != known->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+void FilterGate::Remember(const std::string& key, Known uses) {
+  if (known_.size() >= kMostKnown) known_before_ = std::exchange(known_, {});
+  known_.insert_or_assign(key, std::move(uses));
+}
+
+void FilterGate::WorkUntilStopped() {
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness);
+  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !work_.empty();
+  };
+  while (true) {
+    Work work;
+    {
+      absl::MutexLock lock(&mutex_, absl::Condition(&ready));
+      if (stopping_) return;
+      work = work_.front();  // it stays until it is done: nobody asks for it twice
+    }
+    Do(work);
+    absl::MutexLock lock(&mutex_);
+    work_.pop_front();
+  }
+}
+
+void FilterGate::Do(const Work& work) {
+  for (const auto& [key, history] : work.parts) {
+    Known uses = UsesOf(work.terms, history);
+    absl::MutexLock lock(&mutex_);
+    Remember(key, std::move(uses));
+  }
+  if (!work.read) return;
+  absl::StatusOr<Metered> read = ReadAnew(work.terms);
+  if (!read.ok()) return;  // the batch that comes again asks for it anew
+  absl::MutexLock lock(&mutex_);
+  Keep(work.terms, *std::move(read));
+}
+
+FilterGate::Known FilterGate::UsesOf(const Terms& terms, const accountant::History& history) {
+  accountant::Limits limits;
+  limits.deadline = absl::Now() + kLongest;
+  limits.cancelled = [this] { return stopping_.load(); };
+  ASSIGN_OR_RETURN(const accountant::Composition composition,
+                   accountant::Resolve(history, terms.adjacency));
+  Known uses = accountant::filter::UsesOf(terms.filter, composition, limits);
+  if (!absl::IsDeadlineExceeded(uses.status())) return uses;
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "filter ", Name(terms.filter), ": what a mechanism costs is not known within ",
+          absl::FormatDuration(kLongest), "; it is refused, not approximated")),
+      {"FILTER_CANNOT_COUNT", {{"filter", Name(terms.filter)}}});
+}
+
+absl::StatusOr<FilterGate::Metered> FilterGate::ReadAnew(const Terms& terms) {
+  accountant::Limits limits;
+  limits.cancelled = [this] { return stopping_.load(); };
+  ASSIGN_OR_RETURN(const Lineage lineage, subjects_->ReadLineage(terms.ledger, limits));
+  std::vector<const questions::HistoryReader*> prefixes;
+  for (size_t i = 1; i < lineage.size(); ++i) prefixes.push_back(&lineage[i].history->reader);
+  Metered metered = {questions::HeldRun(terms.filter), lineage[0].history->tree, {}, {}};
+  metered.uncountable = metered.run.Begin(
+      lineage[0].history->reader, prefixes, [&](const questions::RunPart& part) -> Known {
+        const std::string key = KeyOf(terms, part.key);
+        {
+          absl::MutexLock lock(&mutex_);
+          if (const Known* const known = FindKnown(key); known != nullptr) return *known;
+        }
+        Known uses = UsesOf(terms, part.history());
+        absl::MutexLock lock(&mutex_);
+        Remember(key, uses);
+        return uses;
+      });
+  return metered;
+}
+
+}  // namespace dpledger::server
