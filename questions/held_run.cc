@@ -83,14 +83,20 @@ absl::Status AddEpoch(const EpochRounds& epoch, const UsesOfPart& uses_of, Tally
     counted.writer.clear();
   }
   rounds = History::FromParts({std::move(rounds), {}, {}}).Rounds();
-  if (rounds.empty()) return absl::OkStatus();
-  uint64_t times = 1;
-  if (rounds.size() == 1) {
-    times = (rounds[0].count - 1) / epoch.length + 1;
-    rounds[0].count = epoch.length;
+  const bool all_whole = std::all_of(rounds.begin(), rounds.end(), [&](const auto& counted) {
+    return counted.count % epoch.length == 0;
+  });
+  if (rounds.size() > 1 && !all_whole) {
+    ASSIGN_OR_RETURN(const Uses uses, UsesOfRounds(rounds, uses_of));
+    into.Add(uses, 1);
+    return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const Uses uses, UsesOfRounds(rounds, uses_of));
-  into.Add(uses, times);
+  for (History::CountedRound& counted : rounds) {
+    const uint64_t times = (counted.count - 1) / epoch.length + 1;
+    counted.count = epoch.length;
+    ASSIGN_OR_RETURN(const Uses uses, UsesOfRounds({counted}, uses_of));
+    into.Add(uses, times);
+  }
   return absl::OkStatus();
 }
 

@@ -5,7 +5,8 @@
 //
 //  1. What cannot change any more is settled: one sum. Of each writer the rounds that it may add to
 //     are kept, and those of its present epoch, which counts as whole from its first round on.
-//  2. Sums are exact (filter/tally.h): they do not depend on how the entries came in batches.
+//  2. Sums are exact (filter/tally.h): they do not depend on how the entries came in batches, but
+//     for the order in which equal rounds list their sums.
 //  3. A part that is costly to work out is asked for once: equal rounds have one key.
 // A value; thread safe as such.
 #pragma once

@@ -63,7 +63,8 @@ void History::Add(const std::string& writer, const Event& event) {
     }
     open.round.queries.push_back(sum->query);
   } else if (const auto* rounds = std::get_if<RoundsEvent>(&event)) {
-    Close(writer, rounds->round, rounds->count);
+    // Whole epochs by themselves, whatever number they and sampled rounds bear.
+    Close(IsByEpoch(rounds->round) ? writer + "#rounds" : writer, rounds->round, rounds->count);
   } else {
     mechanisms_.push_back(std::get<Mechanism>(event));
   }

@@ -31,7 +31,8 @@ class History {
     Round round;
     uint64_t count;
     // Epoch schemes only: whose epochs these are, a writer or "writer#" with what tells its
-    // incarnations apart. Epochs with one number by two of them are two epochs.
+    // incarnations apart, and grouped rounds from sampled ones. Epochs with one number by two of
+    // them are two epochs.
     std::string writer;
   };
   // The writer of such a name: its fixed bins are one draw over all its incarnations.

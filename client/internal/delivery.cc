@@ -30,8 +30,8 @@ void PutNotes(v1::AppendBatchRequest& batch) {
   for (v1::NewEntry& entry : *batch.mutable_entries()) {
     if (!entry.has_event()) continue;
     entry.mutable_note()->set_text(
-        "an event that would have crossed the ledger's filter: it was refused before anything of "
-        "it was released");
+        "an event that the ledger's filter does not allow: it was refused before anything of it "
+        "was released");
   }
 }
 
@@ -255,7 +255,8 @@ absl::Status Delivery::Explain(const absl::Status& status) const {
 bool Delivery::Withdraw(const absl::Status& refusal) {
   const std::string reason = ReasonOf(refusal).reason;
   return options_.withdraws && acknowledged_ < end_ &&
-         (reason == "FILTER_CROSSED" || reason == "REQUEST_ID_REUSED") &&
+         (reason == "FILTER_CROSSED" || reason == "FILTER_CANNOT_COUNT" ||
+          reason == "REQUEST_ID_REUSED") &&
          withdrawn_.try_emplace(acknowledged_, Withdrawal{refusal}).second;
 }
 
@@ -304,7 +305,8 @@ void Delivery::Run() {
       return;
     }
     last_error_ = ended;
-    if (acknowledged_ > before) backoff.Reset();
+    // What the server is working out is ready soon.
+    if (acknowledged_ > before || ReasonOf(ended).reason == "FILTER_NOT_READY") backoff.Reset();
     const absl::Time again = absl::Now() + backoff.Next();
     while (!stopping_ && !work_.WaitWithDeadline(&mutex_, again)) {
     }

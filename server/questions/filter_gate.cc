@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
+#include <new>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "accountant/mechanism/composition.h"
@@ -22,7 +21,7 @@ namespace {
 // Entries that a commit thread reads and takes: about a millisecond.
 constexpr uint64_t kMostInline = 64;
 constexpr size_t kInlineBytes = size_t{1} << 20;
-constexpr size_t kMostQuick = 64;  // parts that a batch has worked out in line
+constexpr absl::Duration kMostQuick = absl::Milliseconds(2);  // for parts of a batch, in line
 // A group that is tried again begins at most so many batches back.
 constexpr size_t kMostBack = 16;
 // A step takes time and memory for each: a fifth of a millisecond in all.
@@ -33,8 +32,13 @@ constexpr size_t kLedgerBytes = 8192;               // of each, at least
 // More than a batch has entries: so a batch that comes again finds all of its parts.
 constexpr size_t kMostKnown = size_t{1} << 14;
 constexpr size_t kMostWork = 1024;
-constexpr size_t kMostWorkOfOne = 4;  // of one caller
-constexpr absl::Duration kLongest = absl::Seconds(1);
+constexpr size_t kMostWorkOfOne = 4;                        // of one caller
+constexpr absl::Duration kLongest = absl::Seconds(1);       // for a part
+constexpr absl::Duration kTurn = absl::Milliseconds(200);   // then it is another's
+constexpr absl::Duration kUncountable = absl::Seconds(10);  // until it is looked at again
+// What rounding may hide: the filter's own sum rounds up at each of its steps, this one does not.
+// It covers 10^5 kinds of rounds.
+constexpr double kMargin = 1e-10;
 constexpr int kNiceness = 10;
 
 absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
@@ -64,18 +68,23 @@ absl::Status Check(const std::string& ledger, const questions::HeldRun& run,
             " different sums where the ledger's filter is kept, got ", step.kept->kinds())),
         {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
   }
-  if (run.bytes() + step.kept->bytes() > kMostRunBytes) {
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            ledger,
-            ": has too many writers, or too many different sums in rounds and epochs that "
-            "go on, for its filter to be kept")),
-        {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
-  }
-  if (run.Adds(step) && Crossed(run.filter(), run.SpentAfter(step))) {
+  if (run.Adds(step) && Crossed(run.filter(), run.SpentAfter(step) * (1 + kMargin))) {
     return CrossedBy(ledger, run, step);
   }
   return absl::OkStatus();
+}
+
+absl::Status TooLarge(const questions::HeldRun& run) {
+  if (run.bytes() <= kMostRunBytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "has too many writers, or different sums in rounds and epochs that go on, for its filter to "
+      "be kept");
+}
+
+// Whether asking again helps.
+bool Passes(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
 // Every error of a batch is a refusal of that batch: it must not stop the store.
@@ -125,46 +134,72 @@ absl::StatusOr<FilterGate::Terms> FilterGate::TermsOf(const LedgerHead& head) {
 
 absl::Status FilterGate::Admit(const LedgerHead& head, const LedgerChange& change,
                                std::string_view caller, LedgerReader& reader) {
-  std::vector<v1::LedgerEntry> entries;
+  Batch batch = {head, change, caller, {}, false};
   const std::vector<std::string_view> row = *DecodeBatchRow(change.entries);
-  entries.reserve(row.size());
+  batch.entries.reserve(row.size());
   for (const std::string_view bytes : row) {
-    entries.emplace_back().ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    batch.entries.emplace_back().ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   }
-  const bool has_cost = HasCost(entries);
+  batch.has_cost = HasCost(batch.entries);
   absl::MutexLock lock(&mutex_);
-  Work work;
-  absl::StatusOr<Place*> found = Find(head, reader, work);
-  if (!found.ok()) return has_cost ? Refusal(head.name, found.status()) : absl::OkStatus();
-  Place* const place = *found;
-  // A batch without a cost is taken when the next one with a cost catches up.
-  if (place == nullptr) return has_cost ? NotReady(caller, std::move(work)) : absl::OkStatus();
-  Metered& metered = place->metered;
-  if (!metered.uncountable.ok()) {
-    return has_cost ? Refusal(head.name, metered.uncountable) : absl::OkStatus();
+  try {
+    const absl::Status admitted = Take(batch, reader);
+    // What costs nothing is taken when a batch with a cost catches up.
+    return batch.has_cost ? admitted : absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    Forget(head.name);  // it may be between two batches
+    throw;
   }
-  absl::StatusOr<Step> step = metered.run.Take(std::move(entries), Quick(place->terms, work));
-  if (!step.ok()) return has_cost ? Refusal(head.name, step.status()) : absl::OkStatus();
-  if (!work.parts.empty()) return NotReady(caller, std::move(work));
-  if (has_cost) RETURN_IF_ERROR(Check(head.name, metered.run, *step));
-  absl::Cleanup forget = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { Forget(head.name); };
-  merkle::CompactTree tree = change.tree;
+}
+
+absl::Status FilterGate::Take(Batch& batch, LedgerReader& reader) {
+  const std::string& ledger = batch.head.name;
+  Work work;
+  absl::StatusOr<Place*> found = Find(batch.head, reader, work);
+  if (!found.ok()) return Refusal(ledger, found.status());
+  if (*found == nullptr) return NotReady(batch, std::move(work));
+  Place& place = **found;
+  Metered& metered = place.metered;
+  if (!metered.uncountable.ok()) return Refusal(ledger, metered.uncountable);
+  absl::StatusOr<Step> step = metered.run.Take(std::move(batch.entries), Quick(place.terms, work));
+  if (!step.ok()) return Refusal(ledger, step.status());
+  if (!work.parts.empty()) return NotReady(batch, std::move(work));
+  if (batch.has_cost) RETURN_IF_ERROR(Check(ledger, metered.run, *step));
+  merkle::CompactTree tree = batch.change.tree;
   metered.back.emplace_front(metered.run.Apply(*std::move(step)), metered.tree);
   metered.tree = std::move(tree);
   if (metered.back.size() > kMostBack) metered.back.pop_back();
-  Weigh(*place);
-  std::move(forget).Cancel();  // memory was enough
+  Bound(metered);
+  Weigh(place);
   return absl::OkStatus();
+}
+
+void FilterGate::Bound(Metered& metered) {
+  const absl::Status too_large = TooLarge(metered.run);
+  if (too_large.ok()) return;
+  metered.back.clear();
+  metered.run = questions::HeldRun(metered.run.filter());
+  SetUncountable(too_large, metered);
+}
+
+void FilterGate::SetUncountable(const absl::Status& why, Metered& metered) {
+  metered.uncountable = why;
+  metered.uncountable_until = absl::Now() + kUncountable;
 }
 
 absl::StatusOr<FilterGate::Place*> FilterGate::Find(const LedgerHead& head, LedgerReader& reader,
                                                     Work& work) {
   auto place = ledgers_.find(head.name);
+  if (place != ledgers_.end() && !place->second.metered.uncountable.ok()) {
+    if (absl::Now() < place->second.metered.uncountable_until) return &place->second;
+    Forget(head.name);
+    place = ledgers_.end();
+  }
   if (place == ledgers_.end()) {
     ASSIGN_OR_RETURN(work.terms, TermsOf(head));
     work.read = true;
     if (head.first->has_fork() || head.tree.size() > kMostInline) return nullptr;
-    Keep(work.terms, {questions::HeldRun(work.terms.filter), {}, {}, {}});
+    Keep(work.terms, Metered{questions::HeldRun(work.terms.filter), {}, {}, {}});
     place = ledgers_.find(head.name);
   }
   recent_.splice(recent_.begin(), recent_, place->second.recent);
@@ -179,8 +214,12 @@ absl::StatusOr<FilterGate::Place*> FilterGate::Find(const LedgerHead& head, Ledg
     return &place->second;
   }
   work.terms = place->second.terms;
-  work.read = work.parts.empty();
-  if (work.read) Forget(head.name);
+  // From the first entry on, more parts would be worked out than the run has in the end.
+  work.read = work.parts.empty() || metered.tree.size() == 0;
+  if (work.read) {
+    work.parts.clear();
+    Forget(head.name);
+  }
   return nullptr;
 }
 
@@ -197,11 +236,12 @@ bool FilterGate::CatchUp(const LedgerHead& head, LedgerReader& reader, Place& pl
       std::vector<v1::LedgerEntry> entry(1);
       if (!entry[0].ParseFromString((*read)[i])) return false;
       absl::StatusOr<Step> step = run.Take(std::move(entry), Quick(place.terms, work));
-      if (!step.ok() || !work.parts.empty()) return false;
+      if (!step.ok()) return false;
       run.Apply(*std::move(step));
       tree.Append(merkle::LeafHash((*read)[i]));
     }
-    if (tree.Root() != head.tree.Root()) return false;
+    // Those that are not known yet were all met.
+    if (!work.parts.empty() || tree.Root() != head.tree.Root()) return false;
     metered.run = std::move(run);
     metered.tree = std::move(tree);
     metered.back.clear();
@@ -214,7 +254,9 @@ questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work) {
     mutex_.AssertHeld();
     const std::string key = KeyOf(terms, part.key);
     if (const Known* const known = FindKnown(key); known != nullptr) return *known;
-    if (part.quick && work.quick++ < kMostQuick) {
+    if (work.began == absl::InfinitePast()) work.began = absl::Now();
+    if (part.quick && terms.adjacency != accountant::Adjacency::kReplaceOne &&
+        absl::Now() < work.began + kMostQuick) {
       Known uses = UsesOf(terms, part.history());
       Remember(key, uses);
       return uses;
@@ -226,28 +268,33 @@ questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work) {
   };
 }
 
-absl::Status FilterGate::NotReady(std::string_view caller, Work work) {
-  const std::string ledger = work.terms.ledger;
-  const auto is_its_own = [&](const Work& other) { return other.party == caller; };
-  const auto is_this = [&](const Work& other) { return other.terms.ledger == ledger; };
-  if (std::none_of(work_.begin(), work_.end(), is_this) && work_.size() < kMostWork &&
-      (caller.empty() ||
+absl::Status FilterGate::NotReady(const Batch& batch, Work work) {
+  const std::string ledger = batch.head.name;
+  const auto is_its_own = [&](const auto& other) { return other->party == batch.caller; };
+  const auto is_this = [&](const auto& other) { return other->terms.ledger == ledger; };
+  if (batch.has_cost && std::none_of(work_.begin(), work_.end(), is_this) &&
+      work_.size() < kMostWork &&
+      (batch.caller.empty() ||
        std::count_if(work_.begin(), work_.end(), is_its_own) < static_cast<int>(kMostWorkOfOne))) {
-    work.party = std::string(caller);
-    work_.push_back(std::move(work));
+    work.party = std::string(batch.caller);
+    work_.push_back(std::make_shared<Work>(std::move(work)));
   }
-  return WithReason(absl::AbortedError(absl::StrCat(
-                        ledger,
-                        ": what this batch spends of the ledger's filter is being worked "
-                        "out; nothing of it is stored, send it again")),
-                    {kFilterNotReady, {{"ledger", ledger}}});
+  return WithReason(
+      absl::AbortedError(absl::StrCat(
+          ledger,
+          ": what this batch spends of the ledger's filter is being worked out; nothing of "
+          "it is stored, send it again")),
+      {kFilterNotReady, {{"ledger", ledger}}});
 }
 
 void FilterGate::Keep(const Terms& terms, Metered metered) {
   Forget(terms.ledger);
-  recent_.push_front(terms.ledger);
-  Place place = {terms, std::move(metered), recent_.begin()};
-  Weigh(ledgers_.emplace(terms.ledger, std::move(place)).first->second);
+  std::list<std::string> node(1, terms.ledger);
+  Place made = {terms, std::move(metered), node.begin()};
+  Place& place = ledgers_.emplace(terms.ledger, std::move(made)).first->second;
+  recent_.splice(recent_.begin(), node);  // last: it cannot fail
+  Bound(place.metered);
+  Weigh(place);
 }
 
 void FilterGate::Weigh(Place& place) {
@@ -289,29 +336,47 @@ void FilterGate::WorkUntilStopped() {
     return stopping_ || !work_.empty();
   };
   while (true) {
-    Work work;
+    std::shared_ptr<Work> work;
     {
       absl::MutexLock lock(&mutex_, absl::Condition(&ready));
       if (stopping_) return;
       work = work_.front();  // it stays until it is done: nobody asks for it twice
     }
-    Do(work);
+    bool is_done = true;
+    try {
+      is_done = Do(*work);
+    } catch (const std::bad_alloc&) {
+      // The batch that comes again asks for it anew.
+    }
     absl::MutexLock lock(&mutex_);
-    work_.pop_front();
+    if (is_done) {
+      work_.pop_front();
+    } else {
+      work_.splice(work_.end(), work_, work_.begin());
+    }
   }
 }
 
-void FilterGate::Do(const Work& work) {
-  for (const auto& [key, history] : work.parts) {
+bool FilterGate::Do(Work& work) {
+  const absl::Time end = absl::Now() + kTurn;
+  while (work.done < work.parts.size()) {
+    const auto& [key, history] = work.parts[work.done++];
     Known uses = UsesOf(work.terms, history);
     absl::MutexLock lock(&mutex_);
-    Remember(key, std::move(uses));
+    if (!absl::IsCancelled(uses.status())) Remember(key, std::move(uses));
+    if (stopping_ || absl::Now() > end) return work.done == work.parts.size() && !work.read;
   }
-  if (!work.read) return;
+  if (!work.read) return true;
   absl::StatusOr<Metered> read = ReadAnew(work.terms);
-  if (!read.ok()) return;  // the batch that comes again asks for it anew
+  if (Passes(read.status())) return true;
   absl::MutexLock lock(&mutex_);
+  if (!read.ok()) {
+    Metered unknown = {questions::HeldRun(work.terms.filter), {}, {}, {}};
+    SetUncountable(read.status(), unknown);
+    read = std::move(unknown);
+  }
   Keep(work.terms, *std::move(read));
+  return true;
 }
 
 FilterGate::Known FilterGate::UsesOf(const Terms& terms, const accountant::History& history) {
@@ -336,7 +401,7 @@ absl::StatusOr<FilterGate::Metered> FilterGate::ReadAnew(const Terms& terms) {
   std::vector<const questions::HistoryReader*> prefixes;
   for (size_t i = 1; i < lineage.size(); ++i) prefixes.push_back(&lineage[i].history->reader);
   Metered metered = {questions::HeldRun(terms.filter), lineage[0].history->tree, {}, {}};
-  metered.uncountable = metered.run.Begin(
+  const absl::Status begun = metered.run.Begin(
       lineage[0].history->reader, prefixes, [&](const questions::RunPart& part) -> Known {
         const std::string key = KeyOf(terms, part.key);
         {
@@ -345,9 +410,11 @@ absl::StatusOr<FilterGate::Metered> FilterGate::ReadAnew(const Terms& terms) {
         }
         Known uses = UsesOf(terms, part.history());
         absl::MutexLock lock(&mutex_);
-        Remember(key, uses);
+        if (!absl::IsCancelled(uses.status())) Remember(key, uses);
         return uses;
       });
+  if (absl::IsCancelled(begun)) return begun;
+  if (!begun.ok()) SetUncountable(begun, metered);
   return metered;
 }
 

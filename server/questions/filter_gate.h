@@ -56,7 +56,8 @@ class FilterGate : public AppendGate {
     merkle::CompactTree tree;
     // What takes the last batches back, newest first: a commit that failed is tried again.
     std::deque<std::pair<Step, merkle::CompactTree>> back;
-    absl::Status uncountable;  // what the ledger holds already, under an older version
+    absl::Status uncountable;  // why nothing can be said of what the ledger holds
+    absl::Time uncountable_until = absl::InfinitePast();
   };
   // A ledger's own terms, as far as costs depend on them.
   struct Terms {
@@ -68,12 +69,25 @@ class FilterGate : public AppendGate {
   struct Work {
     std::string party;
     Terms terms;
-    bool read = false;  // the ledger anew
-    size_t quick = 0;   // parts that were worked out in line
+    bool read = false;                                               // the ledger anew
+    absl::Time began = absl::InfinitePast();                         // of working parts out in line
+    size_t done = 0;                                                 // of the parts
     std::vector<std::pair<std::string, accountant::History>> parts;  // by KeyOf
+  };
+  // What the store asks about.
+  struct Batch {
+    const LedgerHead& head;
+    const LedgerChange& change;
+    std::string_view caller;
+    std::vector<v1::LedgerEntry> entries;
+    bool has_cost;
   };
   using Known = absl::StatusOr<accountant::filter::Uses>;
 
+  absl::Status Take(Batch& batch, LedgerReader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives a run up that takes too much memory.
+  static void Bound(Metered& metered);
+  static void SetUncountable(const absl::Status& why, Metered& metered);
   static absl::StatusOr<Terms> TermsOf(const LedgerHead& head);
   struct Place {
     Terms terms;
@@ -89,7 +103,7 @@ class FilterGate : public AppendGate {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Known uses, or quick ones. Others become `work`, and count nothing meanwhile.
   questions::UsesOfPart Quick(const Terms& terms, Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NotReady(std::string_view caller, Work work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NotReady(const Batch& batch, Work work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep(const Terms& terms, Metered metered) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(std::string ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts what the ledger takes now; others that were not asked for lately go.
@@ -99,7 +113,8 @@ class FilterGate : public AppendGate {
   void Remember(const std::string& key, Known uses) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void WorkUntilStopped();
-  void Do(const Work& work);
+  // For a turn; false if there is more of it.
+  bool Do(Work& work);
   // Of a part, whatever it takes up to a second.
   Known UsesOf(const Terms& terms, const accountant::History& history);
   absl::StatusOr<Metered> ReadAnew(const Terms& terms);
@@ -113,7 +128,7 @@ class FilterGate : public AppendGate {
   // By a hash of the part; the earlier ones are forgotten together.
   std::map<std::string, Known> known_ ABSL_GUARDED_BY(mutex_), known_before_
       ABSL_GUARDED_BY(mutex_);
-  std::deque<Work> work_ ABSL_GUARDED_BY(mutex_);
+  std::list<std::shared_ptr<Work>> work_ ABSL_GUARDED_BY(mutex_);  // in turns
   std::thread thread_;
 };
 

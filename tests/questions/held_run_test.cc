@@ -155,7 +155,7 @@ class RandomWriter {
   }
   void AddRounds(v1::AppendBatchRequest& batch) {
     v1::RoundsEvent& rounds = *batch.add_entries()->mutable_event()->mutable_rounds();
-    *rounds.mutable_scheme() = Scheme(1000 + ++given_epochs_);
+    *rounds.mutable_scheme() = Scheme(static_cast<uint64_t>(Below(4)));
     rounds.set_count(3 * static_cast<uint64_t>(1 + Below(4)));
     *rounds.add_queries() = Query();
   }
@@ -169,7 +169,6 @@ class RandomWriter {
   std::mt19937_64& random_;
   int kind_;
   uint64_t round_ = 0, epoch_ = 0, in_epoch_ = 0;
-  uint64_t given_epochs_ = 0;
   int incarnations_ = 0;
 };
 
@@ -236,11 +235,12 @@ TEST_P(HeldRunTest, SpendsWhatTheFilterSaysOfAllEntries) {
       EXPECT_LE(run.Spent(), spent * (1 + (same_both_ways ? 1e-12 : 2e-3)))
           << seed << ", batch " << i;
       TakeEach(entries, one_by_one);
-      EXPECT_EQ(one_by_one.Spent(), run.Spent()) << seed << ", batch " << i;
+      // Equal rounds may list their sums in another order, which rounds otherwise.
+      EXPECT_NEAR(one_by_one.Spent(), run.Spent(), 1e-14 * run.Spent()) << seed << ", batch " << i;
       if (random() % 8 != 0) continue;
       HeldRun again(filter());  // as after a restart
       ASSERT_TRUE(again.Begin(Read(ledger.entries()), {}, uses_of()).ok());
-      EXPECT_EQ(again.Spent(), run.Spent()) << seed << ", batch " << i;
+      EXPECT_NEAR(again.Spent(), run.Spent(), 1e-14 * run.Spent()) << seed << ", batch " << i;
       EXPECT_EQ(again.size(), run.size());
       run = std::move(again);
     }

@@ -185,6 +185,89 @@ TEST_F(FilterGateTest, TakesLateEventsWhateverTheyCost) {
   ExpectCrossed(Append(next), "0");
 }
 
+// Grouped rounds are epochs of their own, whatever number a sampled round bears.
+TEST_F(FilterGateTest, AgreesWithTheAnswerOnEpochsOfOneNumber) {
+  rig_.Create("a", [](v1::Declaration& declaration) {
+    HeldBy(kRho)(declaration);
+    declaration.set_adjacency(v1::ZERO_OUT);
+  });
+  v1::Event grouped = Sampled(10'000, 100);
+  auto& scheme = *grouped.mutable_rounds()->mutable_scheme()->mutable_disjoint_batches();
+  scheme.set_batches_per_epoch(10);
+  scheme.set_epoch(5);
+  ASSERT_EQ(Append("a", {grouped}), absl::OkStatus());
+  v1::AppendBatchRequest sampled = BatchOf("a", {});
+  AddSampling(sampled, 1);
+  *sampled.mutable_entries(0)->mutable_event()->mutable_sampling()->mutable_scheme() =
+      grouped.rounds().scheme();
+  AddSumQuery(sampled, 1);
+  ASSERT_EQ(Append(sampled), absl::OkStatus());
+  EXPECT_NEAR(rig_.Answer({"a"}).details().filter_spending(0).spent(),
+              1000 / 2e4 + 1 / (2 * 1.1 * 1.1), 1e-9);
+}
+
+// The filter's own sum rounds up at each kind of round.
+TEST_F(FilterGateTest, TakesNothingThatTheAnswerRoundsOverTheBound) {
+  rig_.Create("a", HeldBy("zcdp { rho: 3 }"));
+  for (int i = 0; i < 300; ++i) ASSERT_EQ(Append("a", {Gaussian(8 + i * 0.01)}), absl::OkStatus());
+  double refused = 0.1, taken = 100;
+  while (taken - refused > 1e-15 * taken) {
+    const double middle = (taken + refused) / 2;
+    if (middle == taken || middle == refused) break;
+    // Each is tried against the same sum: on a copy of the ledger's last entry.
+    const std::string fork = absl::StrCat("f", ++requests_);
+    rig_.Fork("a", 301, fork);
+    if (Append(fork, {Gaussian(middle)}).ok()) {
+      taken = middle;
+      EXPECT_TRUE(rig_.Ask({fork}).ok()) << middle;
+    } else {
+      refused = middle;
+    }
+  }
+}
+
+// One who asks for much that takes long has no more than a turn.
+TEST_F(FilterGateTest, LetsOthersHaveTheirTurn) {
+  rig_.Create("greedy", HeldBy(kMixture));
+  rig_.Create("honest", HeldBy(kMixture));
+  std::vector<v1::Event> events(2000);
+  for (size_t i = 0; i < events.size(); ++i) {
+    auto& mechanism = *events[i].mutable_mechanism()->mutable_discrete_gaussian();
+    mechanism.set_sigma(3000 + 0.01 * static_cast<double>(i));
+    mechanism.set_sensitivity(1);
+  }
+  EXPECT_EQ(ReasonOf(Try(BatchOf("greedy", events))).reason, kFilterNotReady);
+  v1::Event laplace;
+  laplace.mutable_mechanism()->mutable_laplace()->set_noise_multiplier(40);
+  const absl::Time before = absl::Now();
+  EXPECT_EQ(Append("honest", {laplace}), absl::OkStatus());
+  EXPECT_LT(absl::Now() - before, absl::Seconds(10));
+  const absl::Time stopping = absl::Now();
+  gate_->Stop();
+  EXPECT_LT(absl::Now() - stopping, absl::Seconds(10));
+}
+
+TEST_F(FilterGateTest, SaysWhyALedgerCannotBeRead) {
+  rig_.Create("f0", HeldBy(kRho));
+  for (int i = 0; i < 102; ++i) rig_.Fork(absl::StrCat("f", i), 1, absl::StrCat("f", i + 1));
+  EXPECT_EQ(ReasonOf(Append("f102", {Gaussian(2)})).reason, "FORKS_TOO_DEEP");
+}
+
+// All of what a ledger holds is worked out at once.
+TEST_F(FilterGateTest, ReadsALedgerOfManyKindsInOneGo) {
+  rig_.Create("a", HeldBy(kMixture));
+  const auto laplace = [](int i) {
+    v1::Event event;
+    event.mutable_mechanism()->mutable_laplace()->set_noise_multiplier(200 + i);
+    return event;
+  };
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(Append("a", {laplace(i)}), absl::OkStatus());
+  Restart();
+  ASSERT_EQ(Append("a", {Gaussian(30)}), absl::OkStatus());
+  const int times = sent_;
+  EXPECT_LT(times, 20);
+}
+
 TEST_F(FilterGateTest, RefusesRoundsOfTooManySums) {
   rig_.Create("a", HeldBy("zcdp { rho: 1e6 }"));
   v1::AppendBatchRequest batch = BatchOf("a", {});
