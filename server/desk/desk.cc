@@ -308,16 +308,14 @@ absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStream(const Method& 
                                                                   const CallContext& context) {
   if (!method.permission.has_value()) {
     // Callers are not asked for a name: of one host, whatever connection it takes.
-    return quotas_.AdmitStream(absl::StrCat("host ", NetworkOf(context.peer)),
-                               kMostStreams);
+    return quotas_.AdmitStream(absl::StrCat("host ", NetworkOf(context.peer)), kMostStreams);
   }
   if (method.kind != CallKind::kServerStream) return nullptr;
   return quotas_.AdmitStream(context.party, kMostStreams);
 }
 
 absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStranger(const CallContext& context) {
-  return quotas_.AdmitStream(absl::StrCat("stranger ", NetworkOf(context.peer)),
-                             kMostStrangers);
+  return quotas_.AdmitStream(absl::StrCat("stranger ", NetworkOf(context.peer)), kMostStrangers);
 }
 
 void OpenStream::Start() {
