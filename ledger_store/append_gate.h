@@ -20,8 +20,8 @@ class AppendGate {
 
   // Of a ledger that it guards: why the batch is refused, which then leaves nothing; or OK.
   // `change` is what the batch makes of `head`; it may still not be stored. FAILED_PRECONDITION;
-  // ABORTED if the answer is not known yet: the batch is to be sent again. `reader` reads what is
-  // durable.
+  // ABORTED if the answer is not known yet: the batch is to be sent again; RESOURCE_EXHAUSTED
+  // (OUT_OF_MEMORY). `reader` reads what is durable.
   virtual absl::Status Admit(const LedgerHead& head, const LedgerChange& change,
                              std::string_view caller, LedgerReader& reader) = 0;
 };

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "accountant/mechanism/composition.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "ledger/batch_row.h"
 #include "merkle/sha256.h"
@@ -53,7 +54,8 @@ absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
                                      after, " with the batch; nothing of it is stored");
   if (const auto left = run.RoundsLeft(step); left.has_value()) {
     metadata["rounds_left"] = absl::StrCat(*left);
-    absl::StrAppend(&message, "; of its last kind of round ", *left, *left == 1 ? " fits" : " fit");
+    absl::StrAppend(&message, "; ", *left,
+                    *left == 1 ? " round of its last kind fits" : " rounds of its last kind fit");
   }
   return WithReason(absl::FailedPreconditionError(message), {questions::kFilterCrossed, metadata});
 }
@@ -148,7 +150,7 @@ absl::Status FilterGate::Admit(const LedgerHead& head, const LedgerChange& chang
     return batch.has_cost ? admitted : absl::OkStatus();
   } catch (const std::bad_alloc&) {
     Forget(head.name);  // it may be between two batches
-    throw;
+    return OutOfMemory();
   }
 }
 

@@ -109,7 +109,7 @@ TEST_F(FilterGateTest, TakesExactlyWhatFitsAndRefusesTheRestWhole) {
   ExpectCrossed(refused, "1");
   EXPECT_THAT(refused.message(), HasSubstr("projects/p/ledgers/a"));
   EXPECT_THAT(refused.message(), HasSubstr("0.875 spent of 1, and 1.125 with the batch"));
-  EXPECT_THAT(refused.message(), HasSubstr("of its last kind of round 1 fits"));
+  EXPECT_THAT(refused.message(), HasSubstr("1 round of its last kind fits"));
   EXPECT_EQ(rig_.store().Get(LedgerName("a"))->SerializeAsString(), before.SerializeAsString());
   EXPECT_TRUE(Append("a", {Gaussian(2)}).ok());  // completely
   ExpectCrossed(Append("a", {Gaussian(2)}), "0");
