@@ -83,10 +83,10 @@ absl::Status TooLarge(const questions::HeldRun& run) {
       "be kept");
 }
 
-// Whether asking again helps.
+// Whether asking again helps. A history that is too large stays so.
 bool Passes(const absl::Status& status) {
-  return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+  return absl::IsCancelled(status) || absl::IsUnavailable(status) ||
+         ReasonOf(status).reason == kOutOfMemory;
 }
 
 // Every error of a batch is a refusal of that batch: it must not stop the store.
