@@ -18,11 +18,6 @@ using accountant::SamplingScheme;
 using accountant::filter::Tally;
 using accountant::filter::Uses;
 
-size_t MeasuresOf(const accountant::filter::Filter& filter) {
-  const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter);
-  return mixture == nullptr ? 1 : mixture->orders.size();
-}
-
 bool IsQuick(const SamplingScheme& scheme) {
   return std::holds_alternative<accountant::FullBatch>(scheme.kind) ||
          std::holds_alternative<accountant::PoissonSampling>(scheme.kind) ||

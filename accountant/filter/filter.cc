@@ -52,6 +52,11 @@ std::string Name(const Filter& filter) {
   return std::holds_alternative<ZcdpFilter>(filter) ? "zcdp" : "gdp";
 }
 
+size_t MeasuresOf(const Filter& filter) {
+  const auto* mixture = std::get_if<MixtureFilter>(&filter);
+  return mixture == nullptr ? 1 : mixture->orders.size();
+}
+
 double BoundOf(const Filter& filter) {
   if (const auto* rdp = std::get_if<RdpFilter>(&filter)) return rdp->epsilon;
   if (const auto* zcdp = std::get_if<ZcdpFilter>(&filter)) return zcdp->rho;

@@ -55,6 +55,8 @@ Method MethodOf(const Filter& filter);
 // What a filter adds up: ρ, μ², or the Rényi divergence of each of its orders. Not negative,
 // rounded up; infinite where an order counts for nothing.
 using Uses = std::vector<double>;
+// How many numbers that are.
+size_t MeasuresOf(const Filter& filter);
 
 // What the composition adds: all infinite if it is non-private. FAILED_PRECONDITION (reason
 // FILTER_CANNOT_COUNT, naming the step) for a step without a bound in the filter's measure.

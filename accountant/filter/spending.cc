@@ -175,9 +175,8 @@ double GaussianOfPure(double epsilon) {
 absl::StatusOr<Uses> UsesOf(const Filter& filter, const Composition& composition,
                             const Limits& limits) {
   const auto* mixture = std::get_if<MixtureFilter>(&filter);
-  const size_t measures = mixture == nullptr ? 1 : mixture->orders.size();
-  if (composition.non_private) return Uses(measures, kInfinity);
-  if (composition.Empty()) return Uses(measures, 0);
+  if (composition.non_private) return Uses(MeasuresOf(filter), kInfinity);
+  if (composition.Empty()) return Uses(MeasuresOf(filter), 0);
   if (mixture != nullptr) return Divergences(filter, mixture->orders, composition, limits);
   if (const auto* rdp = std::get_if<RdpFilter>(&filter)) {
     return Divergences(filter, {rdp->order}, composition, limits);

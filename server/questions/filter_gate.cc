@@ -265,8 +265,7 @@ questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work) {
     }
     work.terms = terms;
     work.parts.push_back({key, part.history()});
-    const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&terms.filter);
-    return accountant::filter::Uses(mixture == nullptr ? 1 : mixture->orders.size(), 0);
+    return accountant::filter::Uses(MeasuresOf(terms.filter), 0);
   };
 }
 
