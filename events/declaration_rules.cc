@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "events/field_checks.h"
+#include "events/names.h"
 #include "events/unknown_fields.h"
 
 namespace dpledger::events {
@@ -47,6 +48,35 @@ absl::Status CheckFilter(const v1::Filter& filter) {
   return absl::InternalError("a filter's kind was read before it was checked");
 }
 
+absl::Status CheckFilterOf(const v1::Declaration& declaration) {
+  if (!declaration.has_filter()) return absl::OkStatus();
+  if (declaration.parameters() != v1::ADAPTIVE && declaration.budget().empty()) {
+    return FieldError("filter",
+                      "must be unset unless parameters is ADAPTIVE, or a budget is named");
+  }
+  return Within("filter", CheckFilter(declaration.filter()));
+}
+
+absl::Status CheckBudgetOf(const v1::Declaration& declaration) {
+  const bool is_budget = declaration.kind() == v1::BUDGET;
+  if (!is_budget && declaration.budget().empty()) return absl::OkStatus();
+  if (!declaration.budget().empty()) {
+    RETURN_IF_ERROR(CheckLedgerName("budget", declaration.budget()));
+  }
+  if (declaration.spool_policy() == v1::SPOOL) {
+    return FieldError("spool_policy",
+                      "must not be SPOOL where there is a budget: what was released from a spool "
+                      "can be refused no more");
+  }
+  if (!is_budget) return absl::OkStatus();
+  if (!declaration.has_filter())
+    return FieldError("filter", "must be set: it is the budget's bound");
+  if (!declaration.budget().empty()) {
+    return FieldError("budget", "must be empty: the ledger is a budget itself");
+  }
+  return WholeIn(0, 0, "planned_rounds", declaration.planned_rounds());
+}
+
 }  // namespace
 
 absl::Status CheckDeclaration(const v1::Declaration& declaration) {
@@ -58,12 +88,8 @@ absl::Status CheckDeclaration(const v1::Declaration& declaration) {
     return FieldError("parameters", "must be FIXED or ADAPTIVE, got PARAMETERS_UNSPECIFIED");
   }
   RETURN_IF_ERROR(WholeIn(0, kMaxWhole, "planned_rounds", declaration.planned_rounds()));
-  if (declaration.has_filter()) {
-    if (declaration.parameters() != v1::ADAPTIVE) {
-      return FieldError("filter", "must be unset unless parameters is ADAPTIVE");
-    }
-    RETURN_IF_ERROR(Within("filter", CheckFilter(declaration.filter())));
-  }
+  RETURN_IF_ERROR(CheckFilterOf(declaration));
+  RETURN_IF_ERROR(CheckBudgetOf(declaration));
   RETURN_IF_ERROR(Text(0, kMaxReleased, "released", declaration.released()));
   return Text(0, kMaxDescription, "description", declaration.description());
 }
@@ -104,6 +130,8 @@ const char* NotInherited(const v1::Declaration& parent, const v1::Declaration& c
   // A filter is numbers: without maps, one message has one spelling in one program.
   if (child.filter().SerializeAsString() != parent.filter().SerializeAsString()) return "filter";
   if (child.plan_independent() != parent.plan_independent()) return "plan_independent";
+  if (child.budget() != parent.budget()) return "budget";
+  if (child.kind() != parent.kind()) return "kind";
   return nullptr;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "events/grant_rules.h"
 #include "events/seal_rules.h"
 #include "events/writer_rules.h"
 #include "ledger/change_builder.h"
@@ -58,8 +59,17 @@ absl::Status CheckImported(const BatchDraft::Entry& imported, const v1::Import& 
   return absl::OkStatus();
 }
 
-// An import has IMPORTED entries only, and no other ledger has any.
+bool IsEvent(const BatchDraft::Entry& entry) {
+  return entry.body == v1::NewEntry::kEvent || entry.body == v1::NewEntry::kLateEvent;
+}
+
+// An import has IMPORTED entries only, and no other ledger has any. A budget has no events.
 absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, uint64_t sequence) {
+  if (DeclarationOf(head).kind() == v1::BUDGET && IsEvent(entry)) {
+    return Precondition(
+        absl::StrCat(head.name, ": is a budget; what runs do stands in ledgers of their own"),
+        "BUDGET_ONLY", {{"ledger", head.name}});
+  }
   if (head.first->has_import()) {
     if (entry.body == v1::NewEntry::kImported) {
       return CheckImported(entry, head.first->import(), sequence);
@@ -274,6 +284,14 @@ absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerReq
         {"BEYOND_LEDGER", {{"current_sequence", absl::StrCat(parent.tree.size())}}});
   }
   if (point.size == 0) return FieldError("parent_size", "must be at least 1");
+  if (DeclarationOf(parent).kind() == v1::BUDGET) {
+    return FieldError("parent", "must not be a budget: what it set aside would be set aside twice");
+  }
+  if (parent.first->has_import() && !DeclarationOf(parent).budget().empty()) {
+    return FieldError("parent",
+                      "must not be a copy of a run under a budget: what it cost was granted on "
+                      "another server");
+  }
   if (parent.first->has_import() && point.size <= parent.first->import().size()) {
     return FieldError("parent_size",
                       absl::StrCat("must take all ", parent.first->import().size() + 1,
@@ -306,6 +324,33 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
   notice.set_size(point.size);
   RETURN_IF_ERROR(builder.Push(v1::LedgerEntry::kForkNoticeFieldNumber, notice));
   return std::move(builder).Finish(parent.state);
+}
+
+absl::Status CheckUnderBudget(const LedgerHead& budget, const v1::Declaration& declaration) {
+  if (DeclarationOf(budget).kind() != v1::BUDGET || budget.first->has_import()) {
+    return Precondition(absl::StrCat("budget: ", budget.name, " is no budget of this server"),
+                        "NO_BUDGET", {{"field", "budget"}, {"ledger", budget.name}});
+  }
+  RETURN_IF_ERROR(CheckOpen(budget));
+  const char* differs = events::NotOfBudget(DeclarationOf(budget), declaration);
+  if (differs == nullptr) return absl::OkStatus();
+  return FieldError(absl::StrCat("declaration.", differs), "must be the budget's");
+}
+
+absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::GrantBudgetRequest& request,
+                                   const Arrival& arrival) {
+  ChangeBuilder builder(head, "", request.request_id(), arrival);
+  v1::BudgetGrant grant;
+  grant.set_budget(request.budget());
+  grant.set_ledger(request.ledger());
+  *grant.mutable_plan() = request.plan();
+  grant.set_reason(request.reason());
+  const int field = head.name == request.budget() ? v1::LedgerEntry::kGrantFieldNumber
+                                                  : v1::LedgerEntry::kGrantedFieldNumber;
+  if (absl::Status pushed = builder.Push(field, grant); !pushed.ok()) {
+    return PrefixField("plan", pushed);
+  }
+  return std::move(builder).Finish(head.state);
 }
 
 absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::string_view caller) {

@@ -83,7 +83,8 @@ absl::StatusOr<NewLedger> Create(const v1::CreateLedgerRequest& request, const A
 // `point` is the prefix of `parent` that the request names, with its root. OUT_OF_RANGE
 // (BEYOND_LEDGER, metadata current_sequence) if the parent is shorter; INVALID_ARGUMENT if the
 // point is before the first entry, if the declaration differs from the parent's in a field that a
-// fork inherits, or if the parent is a copy and the point lies within its copied entries.
+// fork inherits, if the parent is a budget, or if it is a copy of a run under one, or of another
+// and the point lies within its copied entries.
 absl::StatusOr<NewLedger> Fork(const LedgerHead& parent, const v1::ForkLedgerRequest& request,
                                const LedgerPoint& point, const Arrival& arrival);
 // The recorded time of a ledger's next entry.
@@ -94,11 +95,20 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
                                         const v1::ForkLedgerRequest& request,
                                         const LedgerPoint& point, const Arrival& arrival);
 
+// That the ledger, or one that declares this, is or may be under the budget. FAILED_PRECONDITION
+// (NO_BUDGET if `budget` is none; LEDGER_SEALED); INVALID_ARGUMENT naming the declaration's field
+// that differs.
+absl::Status CheckUnderBudget(const LedgerHead& budget, const v1::Declaration& declaration);
+// Appends GRANT, if `head` is the request's budget, or GRANTED, if it is its ledger: to be stored
+// only while that is not sealed. INVALID_ARGUMENT (an entry over 65,535 bytes).
+absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::GrantBudgetRequest& request,
+                                   const Arrival& arrival);
+
 // The reason of a batch whose place among its writer's entries is taken: it was made before.
 inline constexpr char kWriterPosition[] = "WRITER_POSITION";
 
 // PERMISSION_DENIED before all others if the writer is another caller's (events/writer_rules.h);
-// FAILED_PRECONDITION (kWriterPosition before the rest; LEDGER_SEALED, IMPORT_ONLY,
+// FAILED_PRECONDITION (kWriterPosition before the rest; LEDGER_SEALED, IMPORT_ONLY, BUDGET_ONLY,
 // WRITER_UNKNOWN, WRITER_GAP, TOO_MANY_WRITERS, those of events/writer_rules.h), ABORTED
 // (SEQUENCE_MISMATCH, metadata current_sequence), INVALID_ARGUMENT (an entry over 65,535 bytes, a
 // correction of an entry that does not exist, an imported entry out of order).

@@ -176,6 +176,15 @@ absl::Status CheckRequest(const v1::SealLedgerRequest& request) {
   return CheckKnownFields("request", request);
 }
 
+absl::Status CheckRequest(const v1::GrantBudgetRequest& request) {
+  RETURN_IF_ERROR(CheckLedgerName("budget", request.budget()));
+  RETURN_IF_ERROR(CheckLedgerName("ledger", request.ledger()));
+  RETURN_IF_ERROR(CheckToken("request_id", request.request_id()));
+  if (request.ledger() == request.budget()) return FieldError("ledger", "must not be the budget");
+  RETURN_IF_ERROR(CheckSize("reason", request.reason(), kMaxReasonBytes));
+  return CheckKnownFields("request", request);
+}
+
 merkle::Hash RequestHash(const v1::CreateLedgerRequest& request) { return HashOf(request); }
 
 merkle::Hash RequestHash(const v1::AppendBatchRequest& request) {
@@ -185,6 +194,8 @@ merkle::Hash RequestHash(const v1::AppendBatchRequest& request) {
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request) { return HashOf(request); }
 
 merkle::Hash RequestHash(const v1::ForkLedgerRequest& request) { return HashOf(request); }
+
+merkle::Hash RequestHash(const v1::GrantBudgetRequest& request) { return HashOf(request); }
 
 merkle::Hash RequestHashOf(const google::protobuf::Descriptor& message, std::string_view bytes) {
   using std::string_view_literals::operator""sv;

@@ -19,6 +19,7 @@ absl::Status CheckRequest(const v1::CreateLedgerRequest& request);
 absl::Status CheckRequest(const v1::AppendBatchRequest& request);
 absl::Status CheckRequest(const v1::SealLedgerRequest& request);
 absl::Status CheckRequest(const v1::ForkLedgerRequest& request);
+absl::Status CheckRequest(const v1::GrantBudgetRequest& request);
 
 // docs/formats.md, section 1, defines the hash. It leaves out expected_sequence, writer_position,
 // signed_receipt and claimed times: a retry a minute later is the same request.
@@ -26,6 +27,7 @@ merkle::Hash RequestHash(const v1::CreateLedgerRequest& request);
 merkle::Hash RequestHash(const v1::AppendBatchRequest& request);
 merkle::Hash RequestHash(const v1::SealLedgerRequest& request);
 merkle::Hash RequestHash(const v1::ForkLedgerRequest& request);
+merkle::Hash RequestHash(const v1::GrantBudgetRequest& request);
 // The same for a request already serialised, without the fields that the hash leaves out. The
 // message's name distinguishes requests of different kinds with the same bytes.
 merkle::Hash RequestHashOf(const google::protobuf::Descriptor& message, std::string_view bytes);

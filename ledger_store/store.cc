@@ -50,6 +50,10 @@ absl::StatusOr<std::vector<Tail>> LedgerStore::ReadTails(const std::vector<TailR
   return tails;
 }
 
+absl::StatusOr<v1::Receipt> LedgerStore::Grant(const v1::GrantBudgetRequest&, const std::string&) {
+  return absl::UnimplementedError("this store keeps no budgets");
+}
+
 absl::StatusOr<v1::Receipt> LedgerStore::Append(v1::AppendBatchRequest request,
                                                 const std::string& caller) {
   absl::Notification answered;

@@ -191,6 +191,12 @@ class LedgerStore : public LedgerReader {
     return Fork(request, point, "");
   }
 
+  // Appends GRANT to the budget and GRANTED to the ledger (unless that is sealed), or neither.
+  // NOT_FOUND (of either); FAILED_PRECONDITION (NO_BUDGET; LEDGER_SEALED; those of the gate). The
+  // receipt is the budget's.
+  virtual absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
+                                            const std::string& caller);
+
   CheckpointStore& checkpoints() override = 0;
 
   // The tails of these ledgers, in their order; holds all of them in memory. An engine that others

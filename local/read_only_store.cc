@@ -55,6 +55,11 @@ absl::StatusOr<v1::Ledger> ReadOnlyStore::Fork(const v1::ForkLedgerRequest&, con
   return ReadOnly();
 }
 
+absl::StatusOr<v1::Receipt> ReadOnlyStore::Grant(const v1::GrantBudgetRequest&,
+                                                 const std::string&) {
+  return ReadOnly();
+}
+
 absl::Status ReadOnlyStore::PutHistory(const std::string&, const v1::StoredHistory&) {
   return ReadOnly();
 }

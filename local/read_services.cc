@@ -33,8 +33,10 @@ namespace {
 // Whoever asks waits for the answer himself, and can end the process.
 constexpr absl::Duration kQueryTimeout = absl::Minutes(5);
 
-server::AccountingLimits Limits() {
+// Bundles without a registry may be of several servers.
+server::AccountingLimits LimitsOf(const ReadFrom& from) {
   server::AccountingLimits limits;
+  limits.of_one_server = from.notary != nullptr;
   limits.query_timeout = kQueryTimeout;
   return limits;
 }
@@ -66,9 +68,9 @@ class ReadersOnly : public server::Authorizer {
 struct ReadServices::Parts {
   Parts(const ReadFrom& from, std::shared_ptr<const merkle::Authenticator> key)
       : ledgers(from.store, from.logs),
-        accounting(from.store, Limits(), server::SignedRootOf(from.store, from.logs)),
+        accounting(from.store, LimitsOf(from), server::SignedRootOf(from.store, from.logs)),
         tail(from.store, &index, &log),
-        totals(Limits().usual_delta,
+        totals(LimitsOf(from).usual_delta,
                [this](const std::vector<std::string>& names, double delta,
                       std::function<bool()> cancelled) {
                  server::CallContext call;
@@ -93,7 +95,7 @@ struct ReadServices::Parts {
   // The summaries of all ledgers, or none.
   absl::Status Summarise(LedgerStore& store, bool wanted) {
     if (!wanted) return absl::OkStatus();
-    const double delta = Limits().usual_delta;
+    const double delta = server::AccountingLimits().usual_delta;
     for (const auto& row : index.Of("projects/-")) {
       if (server::IsOfServer(row->ledger.name())) continue;
       const auto question = server::SummaryQuestion(row->ledger.name(), delta);

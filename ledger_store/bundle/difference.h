@@ -30,6 +30,7 @@ inline constexpr char kSealClass[] = "seal";
 inline constexpr char kOlderClass[] = "older";
 // Of whoever verifies, not of the bundle alone:
 inline constexpr char kForkClass[] = "fork";            // with its parent's bundle
+inline constexpr char kBudgetClass[] = "budget";        // with its budget's bundle
 inline constexpr char kEventsClass[] = "events";        // events.jsonl
 inline constexpr char kStatementClass[] = "statement";  // statement.json
 inline constexpr char kTrustClass[] = "trust";          // nobody that the auditor named signed

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "events/declaration_rules.h"
 #include "events/names.h"
 #include "events/seal_rules.h"
@@ -116,11 +117,12 @@ absl::Status LedgerRules::CheckFrame(const EntryFrame& frame, v1::WriterStatus& 
   recorded_seconds_ = frame.recorded_seconds;
   const bool servers = frame.body == LedgerEntry::kDeclaration ||
                        frame.body == LedgerEntry::kFork || frame.body == LedgerEntry::kImport ||
-                       frame.body == LedgerEntry::kForkNotice || frame.body == LedgerEntry::kSeal;
+                       frame.body == LedgerEntry::kForkNotice || frame.body == LedgerEntry::kSeal ||
+                       frame.body == LedgerEntry::kGrant || frame.body == LedgerEntry::kGranted;
   if (frame.writer.empty() != servers) {
     return Wrong(
-        "declaration, fork, import, fork_notice and seal, and nothing else, are the "
-        "server's own and have no writer");
+        "declaration, fork, import, fork_notice, seal, grant and granted, and nothing else, are "
+        "the server's own and have no writer");
   }
   return absl::OkStatus();
 }
@@ -193,6 +195,9 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, v1::WriterStatus& wri
       return AddSeal(frame);
     case LedgerEntry::kForkNotice:
       return AddForkNotice(frame);
+    case LedgerEntry::kGrant:
+    case LedgerEntry::kGranted:
+      return AddGrant(frame);
     case LedgerEntry::kCorrection: {
       v1::Correction correction;
       if (!Parse(frame.body_bytes, correction)) return Wrong("its correction must be well-formed");
@@ -304,6 +309,33 @@ absl::Status LedgerRules::AddForkNotice(const EntryFrame& frame) {
   if (notice.size() >= 1 && notice.size() <= size_) return absl::OkStatus();
   return Wrong(absl::StrCat("a fork_notice must be of a prefix of 1..", size_, " entries, found ",
                             notice.size()));
+}
+
+// Whether the plan fits is the accountant's to judge.
+absl::Status LedgerRules::AddGrant(const EntryFrame& frame) {
+  std::string_view budget, ledger;
+  WireReader reader(frame.body_bytes, v1::BudgetGrant::kPlanFieldNumber);
+  bool good = true;
+  while (const std::optional<WireField> field = reader.Next()) {
+    good = good && field->is_bytes && field->number <= v1::BudgetGrant::kReasonFieldNumber;
+    if (field->number == v1::BudgetGrant::kPlanFieldNumber) {
+      good = good && ParseEventRound(field->bytes).ok();
+    } else {
+      good = good && !field->bytes.empty() && IsUtf8(field->bytes);
+    }
+    if (field->number == v1::BudgetGrant::kBudgetFieldNumber) budget = field->bytes;
+    if (field->number == v1::BudgetGrant::kLedgerFieldNumber) ledger = field->bytes;
+  }
+  if (!good || !reader.ok() || budget.empty() || ledger.empty()) {
+    return Wrong("its grant must be well-formed, and name the budget and the ledger");
+  }
+  const bool in_budget = declaration().kind() == v1::BUDGET;
+  if (in_budget != (frame.body == LedgerEntry::kGrant)) {
+    return Wrong("a grant stands in a budget, and granted in a ledger that is none");
+  }
+  if (in_budget || budget == declaration().budget()) return absl::OkStatus();
+  return Wrong(absl::StrCat("granted must be of the budget that the ledger declares, ",
+                            Quoted(declaration().budget()), ", found ", Quoted(budget)));
 }
 
 absl::Status LedgerRules::AddImported(const EntryFrame& frame) {

@@ -75,6 +75,7 @@ class LedgerRules {
   absl::Status AddLate(const EntryFrame& frame, v1::WriterStatus& writer);
   absl::Status AddSeal(const EntryFrame& frame);
   absl::Status AddForkNotice(const EntryFrame& frame);
+  absl::Status AddGrant(const EntryFrame& frame);
   absl::Status AddImported(const EntryFrame& frame);
   absl::Status BeginOriginal();
 

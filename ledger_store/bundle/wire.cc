@@ -30,7 +30,8 @@ std::optional<WireField> WireReader::Next() {
   if (!tag.has_value() || *tag >> 3 > kMaxFieldNumber) return Fail();
   WireField field;
   field.number = static_cast<int>(*tag >> 3);
-  if (field.number <= last_number_) return Fail();
+  const bool again = field.number == last_number_ && field.number == repeated_;
+  if (field.number <= last_number_ && !again) return Fail();
   last_number_ = field.number;
   const std::optional<uint64_t> value = TakeVarint();
   if (!value.has_value()) return Fail();

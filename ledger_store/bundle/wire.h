@@ -17,10 +17,12 @@ struct WireField {
   std::string_view bytes;  // of a string, bytes or message field
 };
 
-// Reads the fields of one message; all are varints or length-delimited, none is repeated.
+// Reads the fields of one message; all are varints or length-delimited, and none is repeated but
+// the one of that number.
 class WireReader {
  public:
-  explicit WireReader(std::string_view message) : rest_(message) {}
+  explicit WireReader(std::string_view message, int repeated = 0)
+      : rest_(message), repeated_(repeated) {}
 
   // nullopt at the end and at the first violation; ok() tells which.
   std::optional<WireField> Next();
@@ -34,6 +36,7 @@ class WireReader {
   }
 
   std::string_view rest_;
+  const int repeated_;
   int last_number_ = 0;
   bool ok_ = true;
 };

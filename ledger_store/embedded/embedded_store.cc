@@ -93,6 +93,12 @@ class EmbeddedStore : public SteppedStore {
     return SubmitAndGet(QueuedOperation(ForkAtPoint{request, point}, caller), request.name());
   }
 
+  absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
+                                    const std::string& caller) override {
+    QueuedOperation operation(request, caller);
+    return Submit(operation);
+  }
+
   CheckpointStore& checkpoints() override { return *checkpoints_; }
 
   absl::StatusOr<uint64_t> RenewHeads() override {
@@ -262,12 +268,15 @@ class EmbeddedStore : public SteppedStore {
   }
 
   absl::StatusOr<v1::Ledger> SubmitAndGet(QueuedOperation operation, const std::string& name) {
-    const auto submit = [&] {
+    RETURN_IF_ERROR(Submit(operation).status());
+    return Get(name, {.limit = kMostDescribedWriters});
+  }
+
+  absl::StatusOr<v1::Receipt> Submit(QueuedOperation& operation) {
+    return SubmitAndWait(operation, [&] {
       queue_.Push(operation);
       if (!commit_thread_.joinable()) Step();
-    };
-    RETURN_IF_ERROR(SubmitAndWait(operation, submit));
-    return Get(name, {.limit = kMostDescribedWriters});
+    });
   }
 
   void CommitUntilStopped() {

@@ -6,9 +6,11 @@
 namespace dpledger {
 namespace {
 
-// A fork is answered in the child, and a refused batch nowhere: what tells of them bears their ids.
+// A fork is answered in the child, a grant in the budget, and a refused batch nowhere: what tells
+// of them bears their ids.
 bool IsAnswered(const bundle::EntryFrame& entry) {
   return entry.body != v1::LedgerEntry::kForkNoticeFieldNumber &&
+         entry.body != v1::LedgerEntry::kGrantedFieldNumber &&
          entry.body != v1::LedgerEntry::kConflictFieldNumber;
 }
 

@@ -86,6 +86,12 @@ class PostgresStore : public LedgerStore {
     return SubmitAndGet(Operation(ForkAtPoint{request, point}, caller), request.name());
   }
 
+  absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
+                                    const std::string& caller) override {
+    Operation operation(request, caller);
+    return SubmitAndWait(operation, [&] { queue_.Push(operation); });
+  }
+
   void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
                    std::shared_ptr<AppendLine> line, AppendCallback done) override {
     const uint64_t turn = line == nullptr ? 0 : line->NextTurn();
@@ -230,7 +236,7 @@ class PostgresStore : public LedgerStore {
 
  private:
   absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name) {
-    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(operation); }));
+    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(operation); }).status());
     return Get(name, {.limit = kMostDescribedWriters});
   }
 

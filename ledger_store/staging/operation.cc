@@ -47,6 +47,7 @@ Operation::Operation(v1::AppendBatchRequest batch, std::string from)
 
 Operation::Operation(const v1::CreateLedgerRequest& create, std::string from)
     : ledgers({create.name()}), caller(std::move(from)) {
+  if (!create.declaration().budget().empty()) ledgers.push_back(create.declaration().budget());
   Take(create, create, *this);
 }
 
@@ -60,16 +61,22 @@ Operation::Operation(const ForkAtPoint& fork, std::string from)
   Take(fork.request, fork, *this);
 }
 
-absl::Status SubmitAndWait(Operation& operation, const std::function<void()>& submit) {
+Operation::Operation(const v1::GrantBudgetRequest& grant, std::string from)
+    : ledgers({grant.budget(), grant.ledger()}), caller(std::move(from)) {
+  Take(grant, grant, *this);
+}
+
+absl::StatusOr<v1::Receipt> SubmitAndWait(Operation& operation,
+                                          const std::function<void()>& submit) {
   absl::Notification answered;
-  absl::Status status;
-  operation.done = [&](const absl::StatusOr<v1::Receipt>& receipt) {
-    status = receipt.status();
+  absl::StatusOr<v1::Receipt> answer;
+  operation.done = [&](absl::StatusOr<v1::Receipt> receipt) {
+    answer = std::move(receipt);
     answered.Notify();
   };
   submit();
   answered.WaitForNotification();
-  return status;
+  return answer;
 }
 
 absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what) {

@@ -33,6 +33,7 @@ struct Operation {
   explicit Operation(const v1::CreateLedgerRequest& create, std::string from = {});
   explicit Operation(const v1::SealLedgerRequest& seal, std::string from = {});
   explicit Operation(const ForkAtPoint& fork, std::string from = {});
+  explicit Operation(const v1::GrantBudgetRequest& grant, std::string from = {});
 
   // Refuses all that comes after it in its line.
   void BreakLine() const {
@@ -41,7 +42,7 @@ struct Operation {
   bool is_refusal() const { return std::holds_alternative<absl::Status>(request); }
 
   std::variant<absl::Status, BatchDraft, v1::CreateLedgerRequest, v1::SealLedgerRequest,
-               ForkAtPoint>
+               ForkAtPoint, v1::GrantBudgetRequest>
       request;
   std::vector<std::string> ledgers;  // that it reads and changes; the one it is made to first
   std::string request_id;
@@ -54,7 +55,8 @@ struct Operation {
 };
 
 // Waits for the answer of the operation, which `submit` hands to a commit thread.
-absl::Status SubmitAndWait(Operation& operation, const std::function<void()>& submit);
+absl::StatusOr<v1::Receipt> SubmitAndWait(Operation& operation,
+                                          const std::function<void()>& submit);
 
 // RESOURCE_EXHAUSTED (QUEUE_FULL): `waiting` bytes wait for `what`.
 absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what);

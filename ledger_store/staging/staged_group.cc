@@ -66,6 +66,18 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::CreateLedgerRequest& req
   if (const StagedLedger* taken = Find(request.name()); taken != nullptr) {
     return AnswerTaken(from, *taken);
   }
+  if (const std::string& name = request.declaration().budget(); !name.empty()) {
+    const StagedLedger* const budget = Find(name);
+    if (budget == nullptr) return LedgerNotFound(name);
+    v1::CreateLedgerRequest whole = request;
+    v1::Declaration& declaration = *whole.mutable_declaration();
+    if (!declaration.has_filter()) {
+      *declaration.mutable_filter() = DeclarationOf(*budget->head).filter();
+    }
+    RETURN_IF_ERROR(CheckUnderBudget(*budget->head, declaration));
+    ASSIGN_OR_RETURN(NewLedger made, Create(whole, {now_, from.caller}));
+    return TakeNew(std::move(made), from);
+  }
   ASSIGN_OR_RETURN(NewLedger made, Create(request, {now_, from.caller}));
   return TakeNew(std::move(made), from);
 }
@@ -106,6 +118,36 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const BatchDraft& batch, const Ope
   auto conflict = ConflictOf(*ledger->head, batch, change.status(), arrival);
   if (conflict.has_value()) Put(*std::move(conflict), nullptr, *ledger);
   return change.status();
+}
+
+// The gate hears of the budget first: where it takes that and refuses the ledger, it goes back.
+absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::GrantBudgetRequest& grant,
+                                              const Operation& from) {
+  StagedLedger* const budget = Find(grant.budget());
+  if (budget == nullptr) return LedgerNotFound(grant.budget());
+  absl::StatusOr<v1::Receipt> repeated = Repeated(from, *budget);
+  if (repeated.ok()) RETURN_IF_ERROR(CheckMaker(from, *repeated, *budget));
+  if (!absl::IsNotFound(repeated.status())) return repeated;
+  StagedLedger* const ledger = Find(grant.ledger());
+  if (ledger == nullptr) return LedgerNotFound(grant.ledger());
+  const v1::Declaration& declaration = DeclarationOf(*ledger->head);
+  if (declaration.budget() != grant.budget()) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "budget: ", grant.ledger(), " declares ",
+                          declaration.budget().empty() ? "no budget" : declaration.budget(),
+                          ", got ", grant.budget())),
+                      {"NO_BUDGET", {{"field", "budget"}, {"ledger", grant.ledger()}}});
+  }
+  RETURN_IF_ERROR(CheckUnderBudget(*budget->head, declaration));
+  const Arrival arrival(now_, from.caller);
+  ASSIGN_OR_RETURN(LedgerChange set_aside, Grant(*budget->head, grant, arrival));
+  ASSIGN_OR_RETURN(LedgerChange granted, Grant(*ledger->head, grant, arrival));
+  RETURN_IF_ERROR(Admit(*budget, set_aside, from));
+  RETURN_IF_ERROR(Admit(*ledger, granted, from));
+  // The ledger's request ids are its writers' to choose: what tells it has none that could clash. A
+  // sealed one is told nothing: what it has not spent can be given back all the same.
+  if (ledger->head->state == v1::OPEN) Put(std::move(granted), nullptr, *ledger);
+  return Put(std::move(set_aside), &from, *budget);
 }
 
 absl::Status StagedGroup::Admit(const StagedLedger& ledger, const LedgerChange& change,

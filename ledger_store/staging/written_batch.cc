@@ -155,7 +155,8 @@ absl::Status CheckAnswered(LedgerReader& store, const LedgerHead& head,
                      store.Read(head.name, sequence, 1, kPageBytes));
     v1::LedgerEntry entry;
     if (read.empty() || !entry.ParseFromString(read.front()) || entry.sequence() != sequence ||
-        entry.request_id() != request_id || entry.has_conflict() || entry.has_fork_notice()) {
+        entry.request_id() != request_id || entry.has_conflict() || entry.has_fork_notice() ||
+        entry.has_granted()) {
       return Unborne(head, request_id);
     }
   }

@@ -29,10 +29,11 @@ MAX_WRITERS = 1 << 20
 LOG_KEY, WITNESS_KEY = 1, 4
 # LedgerEntry's bodies, and who writes them.
 EVENT, DECLARATION, RESUME, NOTE, WRITER_CLOSED, SEAL, CORRECTION, FORK, FORK_NOTICE, KEY_ROTATE, IMPORT, IMPORTED, \
-    REGISTERED, OPENED, CONFLICT, LATE_EVENT, SPOOL_IMPORTED, MAP_ROOT = range(10, 28)
-OF_THE_SERVER = {DECLARATION, FORK, IMPORT, FORK_NOTICE, SEAL}
+    REGISTERED, OPENED, CONFLICT, LATE_EVENT, SPOOL_IMPORTED, MAP_ROOT, GRANT, GRANTED = range(10, 30)
+OF_THE_SERVER = {DECLARATION, FORK, IMPORT, FORK_NOTICE, SEAL, GRANT, GRANTED}
 LATE = {CONFLICT, LATE_EVENT, SPOOL_IMPORTED}  # these may follow a writer's end and SEAL
 OPEN, SEALED = 1, 2
+BUDGET = 1  # a kind of ledger
 
 
 class Difference(Exception):
@@ -254,14 +255,15 @@ def fields(data):
 # Schemas for strict(): number -> type. A message within is a schema, or "message": taken as it is.
 FILTER = {1: {1: "double", 2: "double"}, 2: {1: "double"}, 3: {1: "double"}}
 DECLARED = {1: "string", 2: "string", 3: "enum", 4: "enum", 5: "uint", 6: FILTER, 7: "string", 8: "enum", 9: "string",
-            10: "bool"}
+            10: "bool", 11: "string", 12: "enum"}
 ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "message", 7: "string",
-         **{number: "message" for number in range(EVENT, SPOOL_IMPORTED + 1)}}
+         **{number: "message" for number in (*range(EVENT, SPOOL_IMPORTED + 1), GRANT, GRANTED)}}
 ONLY_NUMBER = {1: "uint"}
 # What stands in the registry.
 REGISTRY_ENTRY = {1: "uint", 6: "message", KEY_ROTATE: {2: "string"},
                   REGISTERED: {1: "string", 2: "uint", 3: "bytes", 4: "enum"}, MAP_ROOT: {1: "uint", 2: "bytes"}}
 ROUND = {1: "uint", 2: "message"}
+GRANTS = {1: "string", 2: "string", 3: "messages", 4: "string"}
 ONE_OF_FOUR = {1: "message", 2: "message", 3: "message", 4: "message"}
 BODIES = {
     DECLARATION: DECLARED, RESUME: {1: "string"}, NOTE: {1: "string"}, WRITER_CLOSED: ONLY_NUMBER,
@@ -269,7 +271,7 @@ BODIES = {
     FORK: {1: "string", 2: "uint", 3: "bytes", 4: DECLARED, 5: "string"}, FORK_NOTICE: {1: "string", 2: "uint"},
     IMPORT: {1: "string", 2: "uint", 3: "bytes", 4: "string", 5: DECLARED}, IMPORTED: {1: "bytes"},
     OPENED: {1: "string", 2: "string", 3: "bool", 4: "string"}, CONFLICT: {1: "string", 2: "string"},
-    LATE_EVENT: {1: "string", 2: "message"}, SPOOL_IMPORTED: {1: "string", 2: "uint"},
+    LATE_EVENT: {1: "string", 2: "message"}, SPOOL_IMPORTED: {1: "string", 2: "uint"}, GRANT: GRANTS, GRANTED: GRANTS,
 }
 
 
@@ -281,7 +283,7 @@ def is_default(kind, value):
         raise ValueError("enum")
     if kind in ("string", "strings"):
         value.decode()
-    return kind not in ("message", "strings") and not isinstance(kind, dict) and not any(
+    return kind not in ("message", "messages", "strings") and not isinstance(kind, dict) and not any(
         value if isinstance(value, bytes) and kind == "double" else [value])
 
 
@@ -291,14 +293,14 @@ def strict(data, schema):
     for number, wire, value, fewest in fields(data):
         kind = schema.get(number)
         wanted = {"uint": 0, "enum": 0, "bool": 0, "double": 1}.get(kind, 2) if isinstance(kind, str) else 2
-        again = kind == "strings" and number == last
+        again = kind in ("strings", "messages") and number == last
         if kind is None or wire != wanted or not fewest or (number <= last and not again):
             raise ValueError("field %d is not in the one spelling" % number)
         if is_default(kind, value):
             raise ValueError("field %d is a default" % number)
         if isinstance(kind, dict):
             strict(value, kind)
-        if kind == "strings":
+        if kind in ("strings", "messages"):
             result.setdefault(number, []).append(value)
         else:
             result[number] = value
@@ -449,6 +451,13 @@ class Rules:
             self.must(message.get(1, 0) < self.size, "correction")
         elif body == FORK_NOTICE:
             self.must(1 in message and 1 <= message.get(2, 0) <= self.size, "fork_notice")
+        elif body in (GRANT, GRANTED):
+            self.must(message.get(1) and message.get(2), "a grant names budget and ledger")
+            declared = strict(self.declaration, DECLARED)
+            self.must((body == GRANT) == (declared.get(12, 0) == BUDGET), "grants stand in budgets")
+            self.must(body == GRANT or message[1] == declared.get(11), "granted of another budget")
+            for event in message.get(3, []):
+                self.event(event)
         elif body == IMPORTED:
             self.must(1 in message and self.original.size < self.copied, "imported")
             self.original.add(message[1])

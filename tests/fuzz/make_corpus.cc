@@ -23,6 +23,7 @@
 #include "registry/registry_log.h"
 #include "tests/ledger_store/bundle_sample.h"
 #include "tests/ledger_store/caller_cases.h"
+#include "tests/ledger_store/grant_cases.h"
 
 namespace dpledger {
 namespace {
@@ -98,6 +99,8 @@ void AddBundles(Corpus& corpus) {
   const bundle::SampleLedger sealed = SealedLedger();
   corpus["bundle/open"] = bundle::SampleBundle(SmallLedger());
   corpus["bundle/sealed"] = bundle::SampleBundle(sealed);
+  corpus["bundle/budget"] = bundle::SampleBundle(bundle::BudgetLedger());
+  corpus["bundle/under_budget"] = bundle::SampleBundle(bundle::BudgetedRun());
   bundle::SampleRegistry registry = bundle::RegistryOf(sealed);
   registry.keys = {1, 2};
   registry.earlier = {bundle::RegisteredAt(sealed, 2)};

@@ -11,6 +11,7 @@
 #include "registry/head.h"
 #include "tests/ledger_store/bundle_sample.h"
 #include "tests/ledger_store/caller_cases.h"
+#include "tests/ledger_store/grant_cases.h"
 
 namespace dpledger::bundle {
 namespace {
@@ -205,6 +206,8 @@ void AddGood(CaseList& list) {
   list.Good("all kinds", SampleBundle(LedgerOfAllKinds()));
   list.Good("late", SampleBundle(LateLedger()));
   list.Good("fork", SampleBundle(ForkedLedger()));
+  list.Good("budget", SampleBundle(BudgetLedger()));
+  list.Good("run under a budget", SampleBundle(BudgetedRun()));
   list.Good("long", SampleBundle(LongLedger()));
   for (const uint64_t queries : {253, 254, 509}) {
     list.Good(absl::StrCat(queries, " queries"),
@@ -577,7 +580,9 @@ void AddBadEntries(CaseList& list) {
   bad(
       "wrong count", "trainer", [](Entry& e) { e.mutable_writer_closed()->set_entry_count(4); },
       "entry_count: must be 3, the entries of writer trainer with this one, got 4");
-  for (const CallerCase& one : BadCallers()) list.BadEntry(one.name, one.ledger, one.message);
+  for (const auto& cases : {BadCallers(), BadGrants()}) {
+    for (const RuleCase& one : cases) list.BadEntry(one.name, one.ledger, one.message);
+  }
   list.BadEntry("after closing", ThreeEntries().Close("trainer").AddRound("trainer", 8),
                 "entry 4: its writer has closed");
   list.BadEntry("after the seal", ThreeEntries().Close("trainer").Seal().AddRound("t", 1),

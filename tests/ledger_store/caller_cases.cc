@@ -57,14 +57,14 @@ SampleLedger LedgerOfCallers() {
   return ledger.Add("longest", NoteBy(std::string(512, '~'), "r6"));
 }
 
-std::vector<CallerCase> BadCallers() {
+std::vector<RuleCase> BadCallers() {
   const std::string place = "caller stands in the first entry of a request alone";
   const std::string owner = "entry 2: writer: t belongs to another caller in this ledger";
   const SampleLedger first = SampleLedger().Add("t", NoteBy("token:a", "r"));
   const auto then = [](SampleLedger ledger, const SampleLedger::Edit& edit) {
     return ledger.Add("t", edit);
   };
-  std::vector<CallerCase> cases = {
+  std::vector<RuleCase> cases = {
       {"caller in the midst of a request", then(first, NoteBy("token:a", "r")), place},
       {"caller after the first entry",
        then(SampleLedger().Add("t", NoteBy("", "r")), NoteBy("token:a", "r")), place},

@@ -11,11 +11,11 @@ namespace dpledger::bundle {
 // Two callers, requests of several entries, and what the server writes for them.
 SampleLedger LedgerOfCallers();
 
-struct CallerCase {
+struct RuleCase {
   std::string name;
   SampleLedger ledger;  // its last entry breaks a rule
   std::string message;
 };
-std::vector<CallerCase> BadCallers();
+std::vector<RuleCase> BadCallers();
 
 }  // namespace dpledger::bundle

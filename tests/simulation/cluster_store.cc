@@ -165,9 +165,9 @@ void ClusterStore::AppendAsync(v1::AppendBatchRequest request, const std::string
 absl::StatusOr<v1::Ledger> ClusterStore::SubmitAndGet(Operation operation,
                                                       const std::string& name) {
   RETURN_IF_ERROR(SubmitAndWait(operation, [&] {
-    waiting_.push_back(std::move(operation));
-    Step();
-  }));
+                    waiting_.push_back(std::move(operation));
+                    Step();
+                  }).status());
   return Get(name, {});
 }
 

@@ -1,0 +1,18 @@
+// The rules for what is set aside of a budget (proto/dpledger/v1/ledger.proto, BudgetGrant). Errors
+// are INVALID_ARGUMENT and name the field and the rule. Pure; thread safe.
+#pragma once
+
+#include "absl/status/status.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "google/protobuf/repeated_ptr_field.h"
+
+namespace dpledger::events {
+
+// At most 64 events, each by its own rules, all of rounds that are grouped or of other mechanisms.
+absl::Status CheckPlan(const google::protobuf::RepeatedPtrField<v1::Event>& plan);
+
+// A ledger that declares `run` is under the budget that declares `budget` only if they agree.
+// Returns the name of the first field in which they do not; null if there is none.
+const char* NotOfBudget(const v1::Declaration& budget, const v1::Declaration& run);
+
+}  // namespace dpledger::events
