@@ -35,17 +35,22 @@ absl::StatusOr<std::string> AnswerOf(Encoding encoding, std::string_view questio
   return Serialize(encoding, response);
 }
 
+absl::StatusOr<std::string> NeedsAServer(Encoding, std::string_view) {
+  return FieldError("budget", "must not be named: without a server there are no ledgers");
+}
+
 struct Row {
   std::string_view method;
   absl::StatusOr<std::string> (*answer)(Encoding, std::string_view);
 };
-constexpr std::array<Row, 6> kMethods = {{
+constexpr std::array<Row, 7> kMethods = {{
     {"ComputeEpsilon", AnswerOf<v1::ComputeEpsilonRequest>},
     {"ComputeDelta", AnswerOf<v1::ComputeDeltaRequest>},
     {"Calibrate", AnswerOf<v1::CalibrateRequest>},
     {"ComputeTuningCost", AnswerOf<v1::ComputeTuningCostRequest>},
     {"ComputeProfile", AnswerOf<v1::ComputeProfileRequest>},
     {"AuditClaim", AnswerOf<v1::AuditClaimRequest>},
+    {"ComputeBudget", NeedsAServer},
 }};
 
 }  // namespace

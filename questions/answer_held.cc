@@ -1,6 +1,5 @@
-// Questions about ADAPTIVE ledgers: the number is that of the filters they declared.
-#include <cmath>
-#include <set>
+// Questions about ledgers that filters hold: the number is that of the filters they declared.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -46,6 +45,84 @@ absl::Status Crossed(const HeldLedger& ledger, const accountant::filter::Filter&
                       {"bound", absl::StrCat(accountant::filter::BoundOf(filter))}}});
 }
 
+// What rounding may hide.
+constexpr double kMargin = 1e-9;
+
+// The grant is compared by each measure, as the server kept it.
+absl::Status DescribeGrant(const HeldLedger& ledger, const accountant::Composition& composition,
+                           accountant::Adjacency adjacency, const accountant::Limits& limits,
+                           v1::FilterSpending& spending) {
+  accountant::filter::Uses granted(MeasuresOf(ledger.filter), 0);
+  if (ledger.grant.has_value()) {
+    ASSIGN_OR_RETURN(granted, UsesOfPlan(ledger.filter, adjacency, *ledger.grant, limits));
+  }
+  spending.set_budget(ledger.budget);
+  spending.set_granted(SpentBy(ledger.filter, granted));
+  ASSIGN_OR_RETURN(const accountant::filter::Uses uses,
+                   accountant::filter::UsesOf(ledger.filter, composition, limits));
+  if (std::equal(uses.begin(), uses.end(), granted.begin(),
+                 [](double used, double most) { return used <= most * (1 + kMargin); })) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          ledger.name, ": has spent ", spending.spent(), " of its budget ", ledger.budget,
+          ", by some measure more than it was granted, ", spending.granted(),
+          ": what the budget promises did not hold, and no number is given for it")),
+      {kBudgetExceeded,
+       {{"ledger", ledger.name},
+        {"spent", absl::StrCat(spending.spent())},
+        {"bound", absl::StrCat(spending.granted())}}});
+}
+
+// What the filters stand on, whatever was spent.
+void Assume(const Subject& subject, v1::AnswerDetails& details) {
+  const auto all = [&](auto&& is) {
+    return std::all_of(subject.held.begin(), subject.held.end(), is);
+  };
+  details.add_assumptions(
+      all([](const HeldLedger& ledger) { return ledger.kept_by_server; })
+          ? "ADAPTIVE: the run releases what was acknowledged alone (FAIL_CLOSED), and the server "
+            "acknowledges nothing that would cross the declared filter"
+          : "ADAPTIVE: whatever the outputs, the run would have stopped before what it spends "
+            "crossed the declared filter");
+  if (!all([](const HeldLedger& ledger) { return !ledger.is_budget; })) {
+    details.add_assumptions(
+        "BUDGET: what is granted counts as spent, whether runs have used it or not");
+  }
+  if (!all([](const HeldLedger& ledger) { return ledger.budget.empty(); })) {
+    details.add_assumptions(
+        "BUDGET: runs under one budget are held together by its filter, each to what the budget "
+        "has "
+        "granted it; a run that is not under it is not part of that");
+  }
+  details.add_assumptions(
+      "ADAPTIVE: the sample and the noise of a round, and of an epoch that shares its samples "
+      "among rounds, are set before it releases anything");
+}
+
+absl::StatusOr<v1::FilterSpending> SpendingOf(const HeldLedger& ledger,
+                                              const accountant::Composition& composition,
+                                              const accountant::Limits& limits) {
+  const accountant::filter::Filter& filter = ledger.filter;
+  ASSIGN_OR_RETURN(const double spent, accountant::filter::Spent(filter, composition, limits));
+  if (accountant::filter::Crossed(filter, spent)) return Crossed(ledger, filter, spent);
+  v1::FilterSpending spending;
+  spending.set_ledger(ledger.name);
+  spending.set_filter(accountant::filter::Name(filter));
+  spending.set_bound(accountant::filter::BoundOf(filter));
+  // A budget that is granted to the brim is, by its allowance, not above it.
+  spending.set_spent(ledger.is_budget ? std::min(spent, spending.bound()) : spent);
+  // What a budget has set aside is no loss of any run.
+  const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter);
+  if (mixture == nullptr || ledger.is_budget) return spending;
+  ASSIGN_OR_RETURN(const double odometer,
+                   accountant::filter::Odometer(*mixture, composition, limits));
+  spending.set_odometer(odometer);
+  spending.set_delta(mixture->delta);
+  return spending;
+}
+
 }  // namespace
 
 absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
@@ -58,47 +135,28 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
   details.set_regime(v1::FILTER);
   details.set_adjacency(subject.adjacency);
 
-  std::vector<accountant::filter::Filter> filters;
   accountant::Composition together;  // of what all have to say, not of what they spend
-  bool all_kept = true;
   for (const HeldLedger& ledger : subject.held) {
-    const accountant::filter::Filter& filter = ledger.filter;
     ASSIGN_OR_RETURN(const accountant::Composition composition,
                      accountant::Resolve(ledger.history, adjacency));
-    ASSIGN_OR_RETURN(const double spent, accountant::filter::Spent(filter, composition, limits));
-    if (accountant::filter::Crossed(filter, spent)) return Crossed(ledger, filter, spent);
-    v1::FilterSpending& spending = *details.add_filter_spending();
-    spending.set_ledger(ledger.name);
-    spending.set_filter(accountant::filter::Name(filter));
-    spending.set_bound(accountant::filter::BoundOf(filter));
-    spending.set_spent(spent);
-    if (const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter)) {
-      ASSIGN_OR_RETURN(const double odometer,
-                       accountant::filter::Odometer(*mixture, composition, limits));
-      spending.set_odometer(odometer);
-      spending.set_delta(mixture->delta);
+    ASSIGN_OR_RETURN(*details.add_filter_spending(), SpendingOf(ledger, composition, limits));
+    if (!ledger.budget.empty()) {
+      RETURN_IF_ERROR(DescribeGrant(ledger, composition, adjacency, limits,
+                                    *details.mutable_filter_spending()->rbegin()));
     }
-    filters.push_back(filter);
-    all_kept = all_kept && ledger.kept_by_server;
     together.schemes.insert(composition.schemes.begin(), composition.schemes.end());
     together.assumptions.insert(composition.assumptions.begin(), composition.assumptions.end());
     together.warnings.insert(composition.warnings.begin(), composition.warnings.end());
   }
-  details.add_assumptions(
-      all_kept ? "ADAPTIVE: the run releases what was acknowledged alone (FAIL_CLOSED), and the "
-                 "server acknowledges nothing that would cross the declared filter"
-               : "ADAPTIVE: whatever the outputs, the run would have stopped before what it spends "
-                 "crossed the declared filter");
-  details.add_assumptions(
-      "ADAPTIVE: the sample and the noise of a round, and of an epoch that shares its samples "
-      "among "
-      "rounds, are set before it releases anything");
+  Assume(subject, details);
   DescribeComposition(together, details);
   details.add_warnings(
       "the number is that of the declared filter's whole bound; what was spent of it is no "
       "guarantee");
-  ASSIGN_OR_RETURN(const accountant::filter::Filter total, accountant::filter::Compose(filters));
-  if (std::holds_alternative<accountant::filter::MixtureFilter>(total)) {
+  ASSIGN_OR_RETURN(const accountant::filter::Filter total,
+                   accountant::filter::Compose(FiltersOf(subject.held)));
+  if (std::any_of(details.filter_spending().begin(), details.filter_spending().end(),
+                  [](const v1::FilterSpending& spending) { return spending.delta() > 0; })) {
     details.add_warnings(
         "an odometer bounds the privacy loss of the run that happened, at all times, with a "
         "probability of at least 1 - delta over its own outputs; it is no differential privacy");

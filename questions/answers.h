@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,17 +13,24 @@
 #include "accountant/limits.h"
 #include "accountant/mechanism/history.h"
 #include "dpledger/v1/accounting_service.pb.h"
+#include "dpledger/v1/ledger.pb.h"
 
 namespace dpledger::questions {
 
-// An ADAPTIVE ledger with the filter it declared.
+// A ledger with the filter it declared.
 struct HeldLedger {
   std::string name;
   accountant::filter::Filter filter;
   accountant::History history;
   // What would cross it was refused, before its release (docs/concepts.md).
   bool kept_by_server = false;
+  bool is_budget = false;                     // `history` is what it set aside
+  std::string budget = {};                    // that it is under: one filter for all its runs
+  bool alone = false;                         // that budget is another server's, whatever its name
+  std::optional<v1::BudgetGrant> grant = {};  // its last one
 };
+// Their filters, that of a budget once.
+std::vector<accountant::filter::Filter> FiltersOf(const std::vector<HeldLedger>& held);
 
 // A history and what was declared about it.
 struct Subject {
@@ -34,7 +42,8 @@ struct Subject {
   uint64_t planned_rounds = 0;  // 0 = not stated
   uint64_t entries = 0;         // for the answer
   std::vector<v1::LedgerReference> ledgers;
-  // All ledgers of the history, if every one is ADAPTIVE and their filters bound them; else empty.
+  // All ledgers of the history, if filters bound them: each is ADAPTIVE, or under a budget. Else
+  // empty.
   std::vector<HeldLedger> held;
   // OK where plans or filters bound all ledgers together, or there is only one. Else why they do
   // not: FAILED_PRECONDITION (PLAN_NOT_INDEPENDENT, PARAMETERS_DIFFER, ADAPTIVE_NOT_ANALYSED naming

@@ -18,6 +18,14 @@ absl::Status GivenEvents::Add(const v1::Event& event) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<accountant::History> HistoryOfPlan(const v1::BudgetGrant& grant) {
+  GivenEvents given;
+  for (int i = 0; i < grant.plan_size(); ++i) {
+    RETURN_IF_ERROR(events::Within(events::Element("plan", i), given.Add(grant.plan(i))));
+  }
+  return given.history();
+}
+
 absl::StatusOr<GivenEvents> GivenBy(const v1::Subject& subject) {
   GivenEvents given;
   for (int i = 0; i < subject.events_size(); ++i) {

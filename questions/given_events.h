@@ -26,6 +26,9 @@ class GivenEvents {
   accountant::History history_;
 };
 
+// What a grant's plan comes to. Precondition: events::CheckPlan is OK.
+absl::StatusOr<accountant::History> HistoryOfPlan(const v1::BudgetGrant& grant);
+
 // The subject's events, one after the other. INVALID_ARGUMENT naming the first that is refused.
 absl::StatusOr<GivenEvents> GivenBy(const v1::Subject& subject);
 

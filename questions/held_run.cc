@@ -1,13 +1,16 @@
 #include "questions/held_run.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/writer_rules.h"
+#include "questions/given_events.h"
 
 namespace dpledger::questions {
 namespace {
@@ -17,6 +20,10 @@ using accountant::Round;
 using accountant::SamplingScheme;
 using accountant::filter::Tally;
 using accountant::filter::Uses;
+
+// What rounding may hide: the filter's own sum rounds up at each of its steps, this one does not.
+// It covers 10^5 kinds of rounds.
+constexpr double kMargin = 1e-10;
 
 bool IsQuick(const SamplingScheme& scheme) {
   return std::holds_alternative<accountant::FullBatch>(scheme.kind) ||
@@ -103,10 +110,16 @@ absl::StatusOr<Uses> AddRound(Round round, uint64_t count, const UsesOfPart& use
   return uses;
 }
 
+void TakeTerms(const v1::Declaration& declaration, HeldRun::Terms& terms) {
+  terms.policy = declaration.spool_policy();
+  terms.is_budget = declaration.kind() == v1::BUDGET;
+  terms.under_budget = !declaration.budget().empty();
+}
+
 }  // namespace
 
 size_t HeldRun::Step::Kept::kinds() const {
-  size_t kinds = 0;
+  size_t kinds = planned;
   for (const History::CountedRound& counted : open.closed) kinds += counted.round.queries.size();
   for (const auto& [owner, round] : open.open) kinds += 1 + round.round.queries.size();
   return kinds;
@@ -118,7 +131,9 @@ size_t HeldRun::Step::Kept::bytes() const {
 }
 
 HeldRun::HeldRun(const accountant::filter::Filter& filter)
-    : filter_(filter), total_(MeasuresOf(filter)) {}
+    : filter_(filter), total_(MeasuresOf(filter)) {
+  terms_.granted = Tally(MeasuresOf(filter));
+}
 
 // Settles what can be, and keeps the rest.
 absl::StatusOr<HeldRun::Step::Kept> HeldRun::Keep(Parts parts, v1::WriterStatus status,
@@ -170,12 +185,48 @@ absl::StatusOr<HeldRun::Step::Kept> HeldRun::Keep(Parts parts, v1::WriterStatus 
   return kept;
 }
 
+absl::StatusOr<HeldRun::Step> HeldRun::PlanOf(const v1::BudgetGrant& grant,
+                                              const UsesOfPart& uses_of) const {
+  Step plan;
+  plan.total = Tally(MeasuresOf(filter_));
+  v1::BudgetGrant part = grant;
+  if (grant.plan_size() > 0) part.mutable_plan()->RemoveLast();
+  ASSIGN_OR_RETURN(const History rest, HistoryOfPlan(part));
+  RETURN_IF_ERROR(Keep(rest.ToParts(), {}, uses_of, plan).status());
+  plan.rest = plan.total;
+  plan.one_more.reset();
+  if (grant.plan_size() > 0) {
+    part.mutable_plan()->Clear();
+    *part.add_plan() = *grant.plan().rbegin();
+    ASSIGN_OR_RETURN(const History last, HistoryOfPlan(part));
+    RETURN_IF_ERROR(Keep(last.ToParts(), {}, uses_of, plan).status());
+    if (!part.plan(0).has_rounds()) plan.one_more.reset();
+  }
+  plan.total.Widen();
+  plan.rest.Widen();
+  return plan;
+}
+
 absl::Status HeldRun::Begin(const HistoryReader& own,
                             const std::vector<const HistoryReader*>& prefixes,
                             const UsesOfPart& uses_of) {
   Step step;
   step.total = total_;
+  TakeTerms(events::DeclarationOf(own.first()), terms_);
+  for (const auto& [ledger, grant] : own.grants()) {
+    ASSIGN_OR_RETURN(Step plan, PlanOf(grant, uses_of));
+    if (terms_.is_budget) {
+      if (grant.plan().empty()) continue;
+      step.total.Add(plan.total);
+      Step::Kept& kept = writers_[ledger];
+      kept = {{}, {}, std::move(plan.total), static_cast<size_t>(grant.plan_size())};
+      bytes_ += kept.bytes();
+    } else {
+      terms_.granted = std::move(plan.total);
+    }
+  }
   for (const HistoryReader* prefix : prefixes) {
+    if (terms_.under_budget) break;
     Parts parts = prefix->history().ToParts();
     // A fork's writers are others: nothing is added to what was open.
     for (auto& [owner, open] : parts.open) {
@@ -206,21 +257,41 @@ absl::Status HeldRun::Begin(const HistoryReader& own,
   }
   total_ = step.total;
   size_ = own.size();
-  policy_ = events::DeclarationOf(own.first()).spool_policy();
   return absl::OkStatus();
+}
+
+absl::StatusOr<HeldRun::Step> HeldRun::TakeGrant(const v1::BudgetGrant& grant,
+                                                 const UsesOfPart& uses_of) const {
+  ASSIGN_OR_RETURN(Step step, PlanOf(grant, uses_of));
+  step.writer = grant.ledger();
+  step.terms = terms_;
+  step.size = size_ + 1;
+  if (grant.plan_size() > 0) {
+    step.kept = {{}, {}, step.total, static_cast<size_t>(grant.plan_size())};
+  }
+  step.total.Add(total_);
+  if (const auto before = writers_.find(step.writer); before != writers_.end()) {
+    step.total.Remove(before->second.used);
+  }
+  return step;
 }
 
 absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries,
                                             const UsesOfPart& uses_of) const {
+  if (entries.at(0).has_grant()) return TakeGrant(entries[0].grant(), uses_of);
   Step step;
-  step.policy = policy_;
+  step.terms = terms_;
+  if (entries[0].has_granted()) {
+    ASSIGN_OR_RETURN(const Step plan, PlanOf(entries[0].granted(), uses_of));
+    step.terms.granted = plan.total;
+  }
   step.total = total_;
   step.size = size_ + entries.size();
-  step.writer = entries.at(0).writer();
+  step.writer = entries[0].writer();
   // A reader that knows of no other writer, and of no round that is settled.
   HistoryReader::Parts parts;
   parts.size = size_;
-  parts.first.mutable_declaration()->set_spool_policy(policy_);
+  parts.first.mutable_declaration()->set_spool_policy(terms_.policy);
   if (const auto kept = writers_.find(step.writer); kept != writers_.end()) {
     parts.history = History::FromParts(kept->second.open);
     parts.writers[step.writer] = kept->second.status;
@@ -228,7 +299,7 @@ absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries
   }
   HistoryReader reader = HistoryReader::Resume(std::move(parts));
   for (v1::LedgerEntry& entry : entries) RETURN_IF_ERROR(reader.Add(std::move(entry)));
-  if (size_ == 0) step.policy = events::DeclarationOf(reader.first()).spool_policy();
+  if (size_ == 0) TakeTerms(events::DeclarationOf(reader.first()), step.terms);
   ASSIGN_OR_RETURN(
       step.kept, Keep(reader.history().ToParts(), reader.writers().at(step.writer), uses_of, step));
   return step;
@@ -238,7 +309,7 @@ HeldRun::Step HeldRun::Apply(Step step) {
   const auto [place, is_new] = writers_.try_emplace(step.writer);
   Step back;
   back.writer = std::move(step.writer);
-  back.policy = std::exchange(policy_, step.policy);
+  back.terms = std::exchange(terms_, std::move(step.terms));
   back.total = std::exchange(total_, std::move(step.total));
   back.size = std::exchange(size_, step.size);
   if (!is_new) {
@@ -254,11 +325,75 @@ HeldRun::Step HeldRun::Apply(Step step) {
   return back;
 }
 
+std::optional<Uses> UsesMemo::Find(const std::string& key) {
+  absl::MutexLock lock(&mutex_);
+  const auto known = known_.find(key);
+  return known == known_.end() ? std::nullopt : std::optional<Uses>(known->second);
+}
+
+void UsesMemo::Put(const std::string& key, const Uses& uses) {
+  constexpr size_t kMost = size_t{1} << 14;
+  absl::MutexLock lock(&mutex_);
+  if (known_.size() >= kMost) known_.clear();
+  known_[key] = uses;
+}
+
+UsesOfPart UsesWithin(const accountant::filter::Filter& filter, accountant::Adjacency adjacency,
+                      const accountant::Limits& limits, UsesMemo* memo) {
+  // All that uses depend on: bounds do not.
+  std::string prefix = absl::StrCat(static_cast<int>(adjacency), " ", filter.index(), " ");
+  std::vector<double> orders;
+  if (const auto* rdp = std::get_if<accountant::filter::RdpFilter>(&filter)) orders = {rdp->order};
+  if (const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter)) {
+    orders = mixture->orders;
+  }
+  for (const double order : orders) accountant::AppendWord(std::bit_cast<uint64_t>(order), prefix);
+  return [=](const RunPart& part) -> absl::StatusOr<Uses> {
+    const std::string key = prefix + part.key;
+    if (memo != nullptr) {
+      if (std::optional<Uses> known = memo->Find(key); known.has_value()) return *std::move(known);
+    }
+    RETURN_IF_ERROR(limits.Check());
+    ASSIGN_OR_RETURN(const accountant::Composition composition,
+                     accountant::Resolve(part.history(), adjacency));
+    ASSIGN_OR_RETURN(Uses uses, accountant::filter::UsesOf(filter, composition, limits));
+    if (memo != nullptr) memo->Put(key, uses);
+    return uses;
+  };
+}
+
+absl::StatusOr<Uses> UsesOfPlan(const accountant::filter::Filter& filter,
+                                accountant::Adjacency adjacency, const v1::BudgetGrant& grant,
+                                const accountant::Limits& limits) {
+  ASSIGN_OR_RETURN(const HeldRun::Step plan,
+                   HeldRun(filter).PlanOf(grant, UsesWithin(filter, adjacency, limits)));
+  return plan.total.Total();
+}
+
+bool HeldRun::Holds(const Step& step) const {
+  if (terms_.under_budget) return step.total.Within(step.terms.granted);
+  return step.total.Total() == total_.Total() ||
+         !Crossed(filter_, SpentBy(filter_, step.total.Total()) * (1 + kMargin));
+}
+
+double HeldRun::BoundAfter(const Step& step) const {
+  return terms_.under_budget ? SpentBy(filter_, step.terms.granted.Total()) : BoundOf(filter_);
+}
+
 std::optional<uint64_t> HeldRun::RoundsLeft(const Step& step) const {
   constexpr uint64_t kMost = uint64_t{1} << 53;
   if (!step.one_more.has_value()) return std::nullopt;
-  return total_.MostThatHolds(*step.one_more, kMost, [&](const Uses& uses) {
-    return !accountant::filter::Crossed(filter_, SpentBy(filter_, uses));
+  Tally before = total_;
+  if (terms_.is_budget) {
+    if (const auto granted = writers_.find(step.writer); granted != writers_.end()) {
+      before.Remove(granted->second.used);
+    }
+    before.Add(step.rest);
+  }
+  return before.MostThatHolds(*step.one_more, kMost, [&](const Tally& sum) {
+    return terms_.under_budget
+               ? sum.Within(step.terms.granted)
+               : !accountant::filter::Crossed(filter_, SpentBy(filter_, sum.Total()));
   });
 }
 

@@ -1,5 +1,5 @@
-// A run that its declared filter holds, entry by entry: what it has spent so far, and what a batch
-// would add. It is what filter::Spent says of the same entries, or a little more (each part is
+// A ledger that a filter holds, entry by entry: what it has spent so far, and what a batch would
+// add. It is what filter::Spent says of the same entries, or a little more (each part is
 // taken at the direction in which it costs more): kept so that a batch takes the same time however
 // long the run is.
 //
@@ -7,7 +7,9 @@
 //     are kept, and those of its present epoch, which counts as whole from its first round on.
 //  2. Sums are exact (filter/tally.h): they do not depend on how the entries came in batches, but
 //     for the order in which equal rounds list their sums.
-//  3. A part that is costly to work out is asked for once: equal rounds have one key.
+//  3. A budget has spent what it set aside. A run under one is held to what it was granted, by each
+//     measure of the filter; what its parent's prefix cost was granted to the parent.
+//  4. A part that is costly to work out is asked for once: equal rounds have one key.
 // A value; thread safe as such.
 #pragma once
 
@@ -19,11 +21,14 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "accountant/filter/filter.h"
 #include "accountant/filter/tally.h"
+#include "accountant/limits.h"
 #include "accountant/mechanism/history.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "questions/history_reader.h"
@@ -32,6 +37,8 @@ namespace dpledger::questions {
 
 // The reason of a refusal: by more than its ledger's filter.
 inline constexpr char kFilterCrossed[] = "FILTER_CROSSED";
+// By more than is left of its ledger's budget.
+inline constexpr char kBudgetExceeded[] = "BUDGET_EXCEEDED";
 
 // What a part of a run uses of the filter (filter::UsesOf). Parts of one key are equal. `quick`:
 // unsampled or Poisson-sampled Gaussians alone, some microseconds.
@@ -48,19 +55,27 @@ class HeldRun {
   explicit HeldRun(const accountant::filter::Filter& filter);
 
   // Goes on from what `own` has read, and from the parent's prefixes if it is a fork, which count
-  // as far as they went. Precondition: nothing was taken. Errors are those of `uses_of`.
+  // as far as they went (3.). Precondition: nothing was taken. Errors are those of `uses_of`.
   absl::Status Begin(const HistoryReader& own, const std::vector<const HistoryReader*>& prefixes,
                      const UsesOfPart& uses_of);
 
+  // What holds the ledger.
+  struct Terms {
+    v1::SpoolPolicy policy = v1::FAIL_CLOSED;  // that entry 0 declares
+    bool is_budget = false;
+    bool under_budget = false;
+    accountant::filter::Tally granted;  // under a budget
+  };
   // What entries do, all of one writer.
   struct Step {
-    std::string writer;
+    std::string writer;  // of a grant, the ledger
     // After them (for Apply, before it): the run's entries and sum, and what is kept of the writer;
     // nullopt: nothing.
     struct Kept {
       v1::WriterStatus status;
       accountant::History::Parts open;
       accountant::filter::Tally used;
+      size_t planned = 0;  // events, of a grant
 
       // Different sums of rounds that go on, and of epochs: a step takes time for each.
       size_t kinds() const;
@@ -69,23 +84,33 @@ class HeldRun {
     std::optional<Kept> kept;
     accountant::filter::Tally total;
     uint64_t size = 0;
-    v1::SpoolPolicy policy = v1::FAIL_CLOSED;  // that entry 0 declares
-    // One more round of the last kind that the entries released, if that is a kind of its own.
+    Terms terms;
+    // One more round of the last kind that the entries released, if that is a kind of its own; of a
+    // grant, of its plan's last event.
     std::optional<accountant::filter::Uses> one_more;
+    accountant::filter::Tally rest;  // of a grant: the plan without its last event
   };
+  // What the plan comes to (a little more, so that a run whose noise is stated in other units still
+  // has all of its rounds), and one more round of its last kind.
+  absl::StatusOr<Step> PlanOf(const v1::BudgetGrant& grant, const UsesOfPart& uses_of) const;
   // Changes nothing. Precondition: the entries follow those that were taken. Errors of
   // HistoryReader::Add and of `uses_of`.
   absl::StatusOr<Step> Take(std::vector<v1::LedgerEntry> entries, const UsesOfPart& uses_of) const;
   // Puts the step in place. Returns what takes it back, if that is applied before any other.
   Step Apply(Step step);
 
+  // Whether the bound holds after the step, with a margin for rounding, or the step adds nothing.
+  bool Holds(const Step& step) const;
   // What is spent after the step. Rounded up.
   double SpentAfter(const Step& step) const { return SpentBy(filter_, step.total.Total()); }
-  bool Adds(const Step& step) const { return step.total.Total() != total_.Total(); }
+  // The filter's, or what the grant comes to.
+  double BoundAfter(const Step& step) const;
   double Spent() const { return SpentBy(filter_, total_.Total()); }
-  // How many more rounds of step.one_more fit before the step, at most 2^53; nullopt without one.
+  // How many rounds of step.one_more fit, at most 2^53; nullopt without one. Before the step; of a
+  // grant, in place of its last event.
   std::optional<uint64_t> RoundsLeft(const Step& step) const;
 
+  const Terms& terms() const { return terms_; }
   const accountant::filter::Filter& filter() const { return filter_; }
   uint64_t size() const { return size_; }
   size_t bytes() const { return bytes_; }  // of memory, about
@@ -95,13 +120,35 @@ class HeldRun {
 
   absl::StatusOr<Step::Kept> Keep(Parts parts, v1::WriterStatus status, const UsesOfPart& uses_of,
                                   Step& into) const;
+  absl::StatusOr<Step> TakeGrant(const v1::BudgetGrant& grant, const UsesOfPart& uses_of) const;
 
   accountant::filter::Filter filter_;
   uint64_t size_ = 0;
-  v1::SpoolPolicy policy_ = v1::FAIL_CLOSED;
+  Terms terms_;
   accountant::filter::Tally total_;  // of all, what is kept included
   std::map<std::string, Step::Kept> writers_;
   size_t bytes_ = 0;
 };
+
+// What parts use, of any filter, as far as it was worked out: some 10^4 of them. Thread safe.
+class UsesMemo {
+ public:
+  std::optional<accountant::filter::Uses> Find(const std::string& key);
+  void Put(const std::string& key, const accountant::filter::Uses& uses);
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::string, accountant::filter::Uses> known_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What each part uses, whatever it takes. `memo` may be null.
+UsesOfPart UsesWithin(const accountant::filter::Filter& filter, accountant::Adjacency adjacency,
+                      const accountant::Limits& limits, UsesMemo* memo = nullptr);
+
+// What the grant's plan comes to.
+absl::StatusOr<accountant::filter::Uses> UsesOfPlan(const accountant::filter::Filter& filter,
+                                                    accountant::Adjacency adjacency,
+                                                    const v1::BudgetGrant& grant,
+                                                    const accountant::Limits& limits);
 
 }  // namespace dpledger::questions

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/event_values.h"
+#include "events/grant_rules.h"
 #include "events/request_runs.h"
 #include "events/writer_rules.h"
 
@@ -159,6 +160,20 @@ absl::Status HistoryReader::TakeOpened(size_t log, const v1::LedgerEntry& entry,
   return taken.ok() ? taken : Damaged(log, entry.sequence(), std::string(taken.message()));
 }
 
+absl::Status HistoryReader::TakeGrant(size_t log, const v1::LedgerEntry& entry,
+                                      const v1::BudgetGrant& grant) {
+  const bool in_budget = events::DeclarationOf(logs_[log].first).kind() == v1::BUDGET;
+  if (in_budget != entry.has_grant()) {
+    return Damaged(log, entry.sequence(),
+                   "a grant stands in a budget, and granted in a ledger that is none");
+  }
+  if (const absl::Status plan = events::CheckPlan(grant.plan()); !plan.ok()) {
+    return NoAnalysis(log, entry.sequence(), std::string(plan.message()));
+  }
+  logs_[log].grants[grant.ledger()] = grant;
+  return absl::OkStatus();
+}
+
 absl::Status HistoryReader::TakeBody(size_t log, const v1::LedgerEntry& entry) {
   const uint64_t sequence = entry.sequence();
   v1::WriterStatus& writer = logs_[log].writers[entry.writer()];
@@ -204,6 +219,10 @@ absl::Status HistoryReader::TakeBody(size_t log, const v1::LedgerEntry& entry) {
     case v1::LedgerEntry::kCorrection:  // never lowers what was released
       logs_[log].corrections.push_back({sequence, entry.correction()});
       return absl::OkStatus();
+    case v1::LedgerEntry::kGrant:
+      return TakeGrant(log, entry, entry.grant());
+    case v1::LedgerEntry::kGranted:
+      return TakeGrant(log, entry, entry.granted());
     case v1::LedgerEntry::kNote:
     case v1::LedgerEntry::kForkNotice:
     case v1::LedgerEntry::kKeyRotate:
@@ -258,6 +277,7 @@ HistoryReader HistoryReader::Resume(Parts parts) {
   }
   reader.logs_.back().writers = std::move(parts.writers);
   reader.logs_.back().corrections = std::move(parts.corrections);
+  reader.logs_.back().grants = std::move(parts.grants);
   return reader;
 }
 

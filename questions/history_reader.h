@@ -6,7 +6,8 @@
 //  2. Epochs belong to an incarnation of their writer (events/writer_rules.h): those of two are
 //     never one.
 //  3. Of a fork, the entries are its own: its parent's prefix is the caller's to add.
-//  4. Of a copy of another ledger (an import), the copied entries count as if they were here, with
+//  4. What a budget has set aside is no history of releases: grants() has it apart.
+//  5. Of a copy of another ledger (an import), the copied entries count as if they were here, with
 //     the writers of the original. A copy of a copy is read down to the original. Whether the
 //     copied bytes are those that were signed is the caller's to check: Original.
 // Not thread safe; copies are independent.
@@ -53,6 +54,10 @@ class HistoryReader {
     v1::Correction correction;
   };
   const std::vector<CorrectionAt>& corrections() const { return logs_.back().corrections; }
+  // Of a budget: the last grant of each ledger, by its name. Of a ledger under one: its own, if
+  // any.
+  using Grants = std::map<std::string, v1::BudgetGrant>;
+  const Grants& grants() const { return logs_.back().grants; }
   // The entries whose events are mechanisms, in the order of history().Mechanisms().
   const std::vector<uint64_t>& mechanism_sequences() const { return mechanism_sequences_; }
   // Rounds whose samples the trainer states (SampleSource). Saturates at 2^64 - 1.
@@ -83,6 +88,7 @@ class HistoryReader {
     v1::LedgerEntry first;
     Writers writers;
     std::vector<CorrectionAt> corrections;
+    Grants grants;
     std::optional<Original> original;
   };
   static HistoryReader Resume(Parts parts);
@@ -96,6 +102,7 @@ class HistoryReader {
     Writers writers;
     events::RequestRuns requests;
     std::vector<CorrectionAt> corrections;
+    Grants grants;
     // Copies only: what the IMPORT states.
     uint64_t original_size = 0;
     std::string original_root;
@@ -109,6 +116,7 @@ class HistoryReader {
   absl::Status TakeEvent(size_t log, const v1::LedgerEntry& entry, const v1::Event& event);
   absl::Status TakeOpened(size_t log, const v1::LedgerEntry& entry, v1::WriterStatus& writer);
   absl::Status TakeBody(size_t log, const v1::LedgerEntry& entry);
+  absl::Status TakeGrant(size_t log, const v1::LedgerEntry& entry, const v1::BudgetGrant& grant);
   std::string Place(size_t log, uint64_t sequence) const;
   absl::Status Damaged(size_t log, uint64_t sequence, const std::string& what) const;
   absl::Status NoAnalysis(size_t log, uint64_t sequence, const std::string& what) const;

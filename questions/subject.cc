@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "events/declaration_rules.h"
 #include "events/writer_rules.h"
 #include "questions/declaration_values.h"
+#include "questions/given_events.h"
 
 namespace dpledger::questions {
 namespace {
@@ -54,10 +56,22 @@ absl::Status CheckPlanIndependent(const LedgerPart& part) {
       "that its plan did not depend on the outputs of any other");
 }
 
-// Whether what the ledgers declare bounds all that they may do together: each for its plan, or all
-// by filters that add up.
-absl::Status CheckCommonBound(const std::vector<Lineage>& lineages,
-                              const std::vector<HeldLedger>& held) {
+// Plans bound all that the ledgers may do together.
+bool AreBoundByPlans(const std::vector<Lineage>& lineages) {
+  return std::all_of(lineages.begin(), lineages.end(), [&](const Lineage& lineage) {
+    return lineage[0].declaration().parameters() == v1::FIXED &&
+           (lineages.size() == 1 || lineage[0].declaration().plan_independent());
+  });
+}
+
+// Filters bound all that the ledgers may do together, however their plans were made.
+bool AreHeldTogether(const std::vector<Lineage>& lineages, const std::vector<HeldLedger>& held) {
+  return !held.empty() && held.size() == lineages.size() &&
+         accountant::filter::Compose(FiltersOf(held)).ok();
+}
+
+// Why neither do: OK for one ledger.
+absl::Status WhyUnbound(const std::vector<Lineage>& lineages, const std::vector<HeldLedger>& held) {
   if (lineages.size() < 2) return absl::OkStatus();
   const LedgerPart& first = lineages[0][0];
   const v1::Parameters parameters = first.declaration().parameters();
@@ -71,8 +85,7 @@ absl::Status CheckCommonBound(const std::vector<Lineage>& lineages,
                      "; a filter bounds what was chosen after looking at outputs, "
                      "and a plan what was not: they have no common bound"));
   }
-  std::vector<accountant::filter::Filter> filters;
-  for (const HeldLedger& ledger : held) filters.push_back(ledger.filter);
+  const std::vector<accountant::filter::Filter> filters = FiltersOf(held);
   for (const Lineage& lineage : lineages) {
     if (parameters != v1::ADAPTIVE) {
       RETURN_IF_ERROR(CheckPlanIndependent(lineage[0]));
@@ -158,7 +171,9 @@ v1::LedgerReference ReferenceTo(const Lineage& lineage) {
   reference.set_dataset(declaration.dataset());
   reference.set_unit_of_privacy(declaration.unit_of_privacy());
   reference.set_state(own.reader->sealed() ? v1::SEALED : v1::OPEN);
-  reference.set_rounds(HistoryOf(lineage).RoundCount());
+  uint64_t rounds = 0;  // that released something, other than what a budget sets aside
+  for (const LedgerPart& part : lineage) rounds += part.reader->history().RoundCount();
+  reference.set_rounds(rounds);
   reference.set_planned_rounds(declaration.planned_rounds());
   for (const HistoryReader::CorrectionAt& at : own.reader->corrections()) {
     v1::CorrectionNote& note = *reference.add_corrections();
@@ -195,21 +210,59 @@ void SetPlan(const std::vector<Lineage>& lineages, bool with_events, Subject& in
   }
 }
 
-// What-if events are spent of the one ledger's filter. Ledgers without a common bound are held by
-// none.
+// What-if events are spent of the one ledger's filter.
 absl::Status HoldByFilters(size_t ledgers, const accountant::History* given, Subject& into) {
-  if (!into.no_common_bound.ok()) into.held.clear();
-  if (into.held.empty() || given == nullptr) return absl::OkStatus();
+  if (given == nullptr) return absl::OkStatus();
   if (ledgers > 1) {
     return FieldError("events",
-                      "must be empty with several ADAPTIVE ledgers: nothing says whose filter they "
-                      "are spent of");
+                      "must be empty with several ledgers that filters bound: nothing says whose "
+                      "filter they are spent of");
   }
   into.held[0].history.Merge(*given);
   return absl::OkStatus();
 }
 
+// What the ledger's filter holds, as it is part of the lineages.
+absl::StatusOr<HeldLedger> HeldOf(const Lineage& lineage, const SubjectOptions& options) {
+  const LedgerPart& own = lineage[0];
+  const v1::Declaration& declaration = own.declaration();
+  HeldLedger held;
+  held.name = own.name;
+  ASSIGN_OR_RETURN(held.filter, FilterFromProto(declaration.filter()));
+  held.kept_by_server = std::all_of(lineage.begin(), lineage.end(), [](const LedgerPart& part) {
+    return part.declaration().spool_policy() != v1::SPOOL && !part.reader->first().has_import();
+  });
+  // What its ancestors did before it, a budget has granted to them.
+  held.history = HistoryOf(declaration.budget().empty() ? lineage : Lineage{own});
+  held.is_budget = declaration.kind() == v1::BUDGET;
+  held.budget = declaration.budget();
+  held.alone = own.reader->first().has_import() || !options.of_one_server;
+  const HistoryReader::Grants& grants = own.reader->grants();
+  if (!held.budget.empty() && !grants.empty()) held.grant = grants.begin()->second;
+  return held;
+}
+
 }  // namespace
+
+void LeaveBudgetsOut(std::vector<Lineage>& lineages) {
+  const auto is_budget = [](const Lineage& lineage) {
+    return lineage[0].declaration().kind() == v1::BUDGET &&
+           !lineage[0].reader->first().has_import();
+  };
+  if (!std::all_of(lineages.begin(), lineages.end(), is_budget)) std::erase_if(lineages, is_budget);
+}
+
+std::vector<accountant::filter::Filter> FiltersOf(const std::vector<HeldLedger>& held) {
+  std::vector<accountant::filter::Filter> filters;
+  std::set<std::string> budgets;
+  for (const HeldLedger& ledger : held) {
+    const std::string& budget = ledger.is_budget ? ledger.name : ledger.budget;
+    if (budget.empty() || ledger.alone || budgets.insert(budget).second) {
+      filters.push_back(ledger.filter);
+    }
+  }
+  return filters;
+}
 
 const v1::Declaration& LedgerPart::declaration() const {
   return events::DeclarationOf(reader->first());
@@ -235,7 +288,14 @@ std::vector<LedgerPart> UnionOf(const std::vector<Lineage>& lineages) {
 
 accountant::History HistoryOf(const std::vector<LedgerPart>& parts) {
   accountant::History history;
-  for (const LedgerPart& part : parts) history.Merge(part.reader->history());
+  for (const LedgerPart& part : parts) {
+    history.Merge(part.reader->history());
+    if (part.declaration().kind() != v1::BUDGET) continue;
+    for (const auto& [ledger, grant] : part.reader->grants()) {
+      // The reader has checked the plan.
+      if (const auto plan = HistoryOfPlan(grant); plan.ok()) history.Merge(*plan);
+    }
+  }
   return history;
 }
 
@@ -258,11 +318,7 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
     result.adjacency = declaration.adjacency();
     result.parameters = declaration.parameters();
     if (declaration.has_filter()) {
-      ASSIGN_OR_RETURN(accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
-      const bool kept = std::all_of(lineage.begin(), lineage.end(), [](const LedgerPart& part) {
-        return part.declaration().spool_policy() != v1::SPOOL && !part.reader->first().has_import();
-      });
-      result.held.push_back({own.name, std::move(filter), HistoryOf(lineage), kept});
+      ASSIGN_OR_RETURN(result.held.emplace_back(), HeldOf(lineage, options));
     }
     result.ledgers.push_back(ReferenceTo(lineage));
     v1::LedgerReference& reference = result.ledgers.back();
@@ -274,9 +330,16 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
     }
     DescribeForks(lineage, result);
   }
-  result.no_common_bound = CheckCommonBound(lineages, result.held);
-  if (!result.no_common_bound.ok()) result.parameters = v1::ADAPTIVE;
-  RETURN_IF_ERROR(HoldByFilters(lineages.size(), options.given, result));
+  if (AreBoundByPlans(lineages)) {
+    result.held.clear();
+  } else if (AreHeldTogether(lineages, result.held)) {
+    result.parameters = v1::ADAPTIVE;
+    RETURN_IF_ERROR(HoldByFilters(lineages.size(), options.given, result));
+  } else {
+    result.no_common_bound = WhyUnbound(lineages, result.held);
+    result.held.clear();
+    if (!result.no_common_bound.ok()) result.parameters = v1::ADAPTIVE;
+  }
   if (result.parameters != v1::ADAPTIVE) SetPlan(lineages, options.given != nullptr, result);
   return result;
 }

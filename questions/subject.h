@@ -10,7 +10,9 @@
 //     ledgers add their filters' bounds, forks of one another too: a filter bounds all that its
 //     ledger holds, and so also the part that is not shared.
 //  4. planned_rounds of a fork counts the prefix.
-//  5. Several ledgers that neither plans nor filters bound together have an odometer of the union
+//  5. A budget and the runs under it, of one server, are held by its filter together: it counts
+//     once. A budget has spent what it set aside. Of a copy, the budget is another server's.
+//  6. Several ledgers that neither plans nor filters bound together have an odometer of the union
 //     of what they did, and Subject::no_common_bound says why.
 // Functions; thread safe.
 #pragma once
@@ -49,14 +51,19 @@ using Lineage = std::vector<LedgerPart>;
 // Every entry of the lineages once: of each ledger, its longest prefix.
 std::vector<LedgerPart> UnionOf(const std::vector<Lineage>& lineages);
 
+// Of budgets, what they set aside.
 accountant::History HistoryOf(const std::vector<LedgerPart>& parts);
 
 // What a question states besides the ledgers.
 struct SubjectOptions {
   const accountant::History* given = nullptr;  // events that come with the question
   uint64_t given_events = 0;
-  uint64_t group_size = 0;  // as the question states it; 0: not stated
+  uint64_t group_size = 0;    // as the question states it; 0: not stated
+  bool of_one_server = true;  // all ledgers that are no copies: budgets of one name are one
 };
+// Of all ledgers over a data set, budgets add nothing: what runs used of them stands in the runs.
+// Keeps copies, whose runs are elsewhere, and budgets that have no company.
+void LeaveBudgetsOut(std::vector<Lineage>& lineages);
 
 // FAILED_PRECONDITION, naming the ledger, for ledgers that cannot be composed: DATASETS_DIFFER,
 // UNITS_DIFFER (unless the question states a group size), ADJACENCIES_DIFFER. INVALID_ARGUMENT for

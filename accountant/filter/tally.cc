@@ -42,6 +42,13 @@ void Tally::Add(const Tally& other) {
   }
 }
 
+void Tally::Widen() {
+  constexpr int kShareBits = 40;
+  for (Sum& sum : sums_) {
+    if (sum.units > 0) AddTo(sum, (sum.units >> kShareBits) + 1);
+  }
+}
+
 void Tally::Remove(const Tally& part) {
   for (size_t i = 0; i < sums_.size(); ++i) {
     sums_[i].infinite -= part.sums_[i].infinite;
@@ -63,6 +70,15 @@ Uses Tally::Total() const {
     }
   }
   return total;
+}
+
+bool Tally::Within(const Tally& bound) const {
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    const Sum &sum = sums_[i], &most = bound.sums_[i];
+    if (most.lost || most.infinite > 0) continue;
+    if (sum.lost || sum.infinite > 0 || sum.units > most.units) return false;
+  }
+  return true;
 }
 
 }  // namespace dpledger::accountant::filter

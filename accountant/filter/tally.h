@@ -20,13 +20,18 @@ class Tally {
   // Adds `times` these uses, each rounded up. One of 2^32 and more counts as infinite.
   void Add(const Uses& uses, uint64_t times);
   void Add(const Tally& other);
+  // Makes each sum greater by a share of 2^-40, rounded up: more than the same uses differ by that
+  // were worked out from equal numbers in other units.
+  void Widen();
   // Precondition: `part` is among what was added.
   void Remove(const Tally& part);
 
   Uses Total() const;  // rounded up
+  // Whether each sum is at most that of `bound`, exactly. What is infinite there bounds nothing.
+  bool Within(const Tally& bound) const;
 
-  // The greatest `times` up to `most` for which `holds` is true of this sum with so many of `uses`
-  // added. Precondition: once `holds` is false, it stays so for more.
+  // The greatest `times` up to `most` for which `holds` is true of this tally with so many of
+  // `uses` added. Precondition: once `holds` is false, it stays so for more.
   template <typename Holds>
   uint64_t MostThatHolds(const Uses& uses, uint64_t most, const Holds& holds) const {
     uint64_t fits = 0, too_many = most + 1;
@@ -34,7 +39,7 @@ class Tally {
       const uint64_t middle = fits + (too_many - fits) / 2;
       Tally more = *this;
       more.Add(uses, middle);
-      (holds(more.Total()) ? fits : too_many) = middle;
+      (holds(more) ? fits : too_many) = middle;
     }
     return fits;
   }

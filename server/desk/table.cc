@@ -82,6 +82,28 @@ Demands DemandsOfFork(const v1::ForkLedgerRequest& request) {
   return {{Permission::kFork, LedgerCalled(request.parent())}, {Permission::kCreate, fork}};
 }
 
+// Who makes a budget decides what runs may spend: an administrator. Who makes a run under one, or
+// asks for a grant, must be allowed to write to both.
+Demands DemandsOfCreate(const v1::CreateLedgerRequest& request) {
+  const v1::Declaration& declaration =
+      request.has_import() ? request.import().declaration() : request.declaration();
+  Demands demands = {{Permission::kCreate, NewLedger(request.name(), declaration)}};
+  if (request.has_import()) return demands;
+  if (declaration.kind() == v1::BUDGET) {
+    demands.push_back({Permission::kAdminister, Resource(), "declaration.kind"});
+  }
+  if (!declaration.budget().empty()) {
+    demands.push_back(
+        {Permission::kAppend, LedgerCalled(declaration.budget()), "declaration.budget"});
+  }
+  return demands;
+}
+
+Demands DemandsOfGrant(const v1::GrantBudgetRequest& request) {
+  return {{Permission::kAppend, LedgerCalled(request.ledger())},
+          {Permission::kAppend, LedgerCalled(request.budget())}};
+}
+
 Demands DemandsOfRead(const v1::ReadEntriesRequest& request) {
   const bool keeps = request.for_export();
   return {{keeps ? Permission::kExport : Permission::kReadEntries, LedgerCalled(request.ledger())}};
@@ -127,12 +149,8 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
   const auto unary = [service](const char* name, Pool pool, auto method) {
     return Unary("LedgerService", name, pool, service, method);
   };
-  rows.push_back(For<v1::CreateLedgerRequest>(
-      Permission::kCreate,
-      [](const auto& r) {
-        return NewLedger(r.name(), r.has_import() ? r.import().declaration() : r.declaration());
-      },
-      unary("CreateLedger", Pool::kStore, &S::CreateLedger)));
+  rows.push_back(ForEach<v1::CreateLedgerRequest>(
+      Permission::kCreate, DemandsOfCreate, unary("CreateLedger", Pool::kStore, &S::CreateLedger)));
   rows.push_back(For<v1::GetLedgerRequest>(
       Permission::kList, [](const auto& r) { return LedgerCalled(r.name()); },
       unary("GetLedger", Pool::kStore, &S::GetLedger)));
@@ -153,6 +171,8 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
   // On the pool of those who wait for signatures: it may be one of them.
   rows.push_back(ForEach<v1::ForkLedgerRequest>(Permission::kFork, DemandsOfFork,
                                                 unary("ForkLedger", Pool::kAudit, &S::ForkLedger)));
+  rows.push_back(ForEach<v1::GrantBudgetRequest>(
+      Permission::kAppend, DemandsOfGrant, unary("GrantBudget", Pool::kStore, &S::GrantBudget)));
 }
 
 // The lists hide what the caller may not list themselves: their pages and totals depend on it.
@@ -210,6 +230,9 @@ void AddAccountingService(AccountingService* service, std::vector<Method>& rows)
   question("ComputeTuningCost", &S::ComputeTuningCost);
   question("ComputeProfile", &S::ComputeProfile);
   question("AuditClaim", &S::AuditClaim);
+  rows.push_back(For<v1::ComputeBudgetRequest>(
+      Permission::kAsk, [](const auto& r) { return LedgerCalled(r.budget()); },
+      Unary("AccountingService", "ComputeBudget", Pool::kQuery, service, &S::ComputeBudget)));
 }
 
 // ---- AuditService ----

@@ -5,7 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "events/field_checks.h"
 #include "events/names.h"
+#include "events/unknown_fields.h"
+#include "questions/answer_budget.h"
 #include "questions/answers.h"
 #include "questions/calls.h"
 #include "server/own_ledgers/own_ledgers.h"
@@ -107,6 +110,15 @@ absl::StatusOr<v1::ComputeProfileResponse> AccountingService::ComputeProfile(
 absl::StatusOr<v1::AuditClaimResponse> AccountingService::AuditClaim(
     const v1::AuditClaimRequest& request, const CallContext& call) {
   return Answer(request, call);
+}
+
+absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(
+    const v1::ComputeBudgetRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(events::CheckLedgerName("budget", request.budget()));
+  const accountant::Limits limits = LimitsOf(call);
+  ASSIGN_OR_RETURN(const Lineage lineage, subjects_.ReadLineage(request.budget(), limits));
+  return questions::AnswerBudget(lineage[0].part(), request, limits, &budget_uses_);
 }
 
 }  // namespace dpledger::server

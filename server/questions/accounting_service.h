@@ -15,6 +15,7 @@
 #include "accountant/limits.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger_store/store.h"
+#include "questions/held_run.h"
 #include "server/call_context.h"
 #include "server/questions/subject_source.h"
 
@@ -24,6 +25,7 @@ struct AccountingLimits {
   absl::Duration query_timeout = absl::Seconds(30);
   size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories cached in memory
   double usual_delta = 1e-5;                     // of questions that state none
+  bool of_one_server = true;                     // questions::SubjectOptions
 };
 
 // Which ledgers are over a data set. All of them, as of now; waits for the store until the
@@ -46,7 +48,8 @@ class AccountingService {
                     SignedRoot signed_root = nullptr, TableKeeping tables = {})
       : limits_(limits),
         store_(store),
-        subjects_(store, limits.max_history_bytes, std::move(signed_root), std::move(tables)) {}
+        subjects_(store, limits.max_history_bytes, std::move(signed_root), std::move(tables),
+                  limits.of_one_server) {}
 
   // Before any call: what questions about a data set need, and who hears of answers. Without the
   // first two such questions are UNIMPLEMENTED; without the third everybody may know.
@@ -72,6 +75,8 @@ class AccountingService {
       const v1::ComputeProfileRequest& request, const CallContext& call);
   absl::StatusOr<v1::AuditClaimResponse> AuditClaim(const v1::AuditClaimRequest& request,
                                                     const CallContext& call);
+  absl::StatusOr<v1::ComputeBudgetResponse> ComputeBudget(const v1::ComputeBudgetRequest& request,
+                                                          const CallContext& call);
 
   // For other services that answer about ledgers: they share the histories in memory, and the
   // bounds.
@@ -90,6 +95,7 @@ class AccountingService {
   const AccountingLimits limits_;
   LedgerStore* const store_;
   SubjectSource subjects_;
+  questions::UsesMemo budget_uses_;
   LedgersOver ledgers_over_;
   MayAsk may_ask_;
   MayKnowOf may_know_of_;

@@ -37,41 +37,66 @@ constexpr size_t kMostWorkOfOne = 4;                        // of one caller
 constexpr absl::Duration kLongest = absl::Seconds(1);       // for a part
 constexpr absl::Duration kTurn = absl::Milliseconds(200);   // then it is another's
 constexpr absl::Duration kUncountable = absl::Seconds(10);  // until it is looked at again
-// What rounding may hide: the filter's own sum rounds up at each of its steps, this one does not.
-// It covers 10^5 kinds of rounds.
-constexpr double kMargin = 1e-10;
 constexpr int kNiceness = 10;
+
+// A run's own grant costs nothing: only one that takes away what is spent already is refused.
+bool IsBelowSpent(const questions::HeldRun& run, const questions::HeldRun::Step& step) {
+  return run.terms().under_budget && step.writer.empty();
+}
 
 absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
                        const questions::HeldRun::Step& step) {
-  const double bound = BoundOf(run.filter()), spent = run.Spent(), after = run.SpentAfter(step);
+  const bool of_budget = run.terms().is_budget || run.terms().under_budget;
+  const double bound = run.BoundAfter(step), spent = run.Spent(), after = run.SpentAfter(step);
   std::map<std::string, std::string> metadata = {{"ledger", ledger},
                                                  {"spent", absl::StrCat(spent)},
                                                  {"spent_with_batch", absl::StrCat(after)},
                                                  {"bound", absl::StrCat(bound)}};
-  std::string message = absl::StrCat(ledger, ": this batch would cross its filter ",
-                                     Name(run.filter()), ": ", spent, " spent of ", bound, ", and ",
-                                     after, " with the batch; nothing of it is stored");
+  std::string message;
+  const char* reason = of_budget ? questions::kBudgetExceeded : questions::kFilterCrossed;
+  if (IsBelowSpent(run, step)) {
+    reason = "GRANT_BELOW_SPENT";
+    message = absl::StrCat(ledger, ": has spent ", spent, ", and the plan comes to ", bound,
+                           " by its budget's filter ", Name(run.filter()),
+                           ": what is spent stays granted; nothing is stored");
+  } else if (run.terms().is_budget) {
+    message = absl::StrCat(ledger, ": the plan does not fit into this budget, ", Name(run.filter()),
+                           ": ", spent, " of ", bound, " is granted, and ", after,
+                           " with the plan; nothing is stored");
+  } else {
+    message = absl::StrCat(
+        ledger, ": this batch would ",
+        of_budget ? "cost more than the ledger was granted of its budget, " : "cross its filter ",
+        Name(run.filter()), ": ", spent, " spent of ", bound, ", and ", after,
+        " with the batch; nothing of it is stored");
+  }
   if (const auto left = run.RoundsLeft(step); left.has_value()) {
     metadata["rounds_left"] = absl::StrCat(*left);
     absl::StrAppend(&message, "; ", *left,
                     *left == 1 ? " round of its last kind fits" : " rounds of its last kind fit");
   }
-  return WithReason(absl::FailedPreconditionError(message), {questions::kFilterCrossed, metadata});
+  return WithReason(absl::FailedPreconditionError(message), {reason, metadata});
 }
 
 // Whether the run may take the step, which has a cost.
 absl::Status Check(const std::string& ledger, const questions::HeldRun& run,
                    const questions::HeldRun::Step& step) {
-  if (step.kept->kinds() > kMostKinds) {
+  if (step.kept.has_value() && step.kept->kinds() > kMostKinds) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
             ledger, ": a round, or an epoch, has at most ", kMostKinds,
             " different sums where the ledger's filter is kept, got ", step.kept->kinds())),
         {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
   }
-  if (run.Adds(step) && Crossed(run.filter(), run.SpentAfter(step) * (1 + kMargin))) {
-    return CrossedBy(ledger, run, step);
+  if (!run.Holds(step)) return CrossedBy(ledger, run, step);
+  // Refused here, one grant; later it would be the whole budget.
+  if (run.terms().is_budget && step.kept.has_value() &&
+      run.bytes() + step.kept->bytes() > kMostRunBytes) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          ledger,
+                          ": has granted as many plans as a budget can hold; grants of nothing "
+                          "make room")),
+                      {"BUDGET_FULL", {{"ledger", ledger}}});
   }
   return absl::OkStatus();
 }
@@ -99,8 +124,9 @@ absl::Status Refusal(const std::string& ledger, const absl::Status& status) {
 }
 
 bool HasCost(const std::vector<v1::LedgerEntry>& entries) {
-  return std::any_of(entries.begin(), entries.end(),
-                     [](const v1::LedgerEntry& entry) { return entry.has_event(); });
+  return std::any_of(entries.begin(), entries.end(), [](const v1::LedgerEntry& entry) {
+    return entry.has_event() || entry.has_grant() || entry.has_granted();
+  });
 }
 
 }  // namespace
@@ -120,8 +146,8 @@ void FilterGate::Stop() {
 
 bool FilterGate::Guards(const LedgerHead& head) const {
   const v1::Declaration& declaration = DeclarationOf(head);
-  return declaration.parameters() == v1::ADAPTIVE && declaration.has_filter() &&
-         declaration.spool_policy() != v1::SPOOL && !head.first->has_import();
+  return declaration.has_filter() && declaration.spool_policy() != v1::SPOOL &&
+         !head.first->has_import();
 }
 
 absl::StatusOr<FilterGate::Terms> FilterGate::TermsOf(const LedgerHead& head) {
@@ -283,8 +309,8 @@ absl::Status FilterGate::NotReady(const Batch& batch, Work work) {
   return WithReason(
       absl::AbortedError(absl::StrCat(
           ledger,
-          ": what this batch spends of the ledger's filter is being worked out; nothing of "
-          "it is stored, send it again")),
+          ": what this spends of the ledger's filter is being worked out; nothing of it is "
+          "stored, send it again")),
       {kFilterNotReady, {{"ledger", ledger}}});
 }
 
@@ -368,7 +394,8 @@ bool FilterGate::Do(Work& work) {
     if (stopping_ || absl::Now() > end) return work.done == work.parts.size() && !work.read;
   }
   if (!work.read) return true;
-  absl::StatusOr<Metered> read = ReadAnew(work.terms);
+  absl::StatusOr<Metered> read = ReadAnew(work, end);
+  if (work.turn_is_over) return stopping_;
   if (Passes(read.status())) return true;
   absl::MutexLock lock(&mutex_);
   if (!read.ok()) {
@@ -395,21 +422,34 @@ FilterGate::Known FilterGate::UsesOf(const Terms& terms, const accountant::Histo
       {"FILTER_CANNOT_COUNT", {{"filter", Name(terms.filter)}}});
 }
 
-absl::StatusOr<FilterGate::Metered> FilterGate::ReadAnew(const Terms& terms) {
+absl::StatusOr<FilterGate::Metered> FilterGate::ReadAnew(Work& work, absl::Time end) {
+  const Terms& terms = work.terms;
+  work.turn_is_over = false;
   accountant::Limits limits;
   limits.cancelled = [this] { return stopping_.load(); };
   ASSIGN_OR_RETURN(const Lineage lineage, subjects_->ReadLineage(terms.ledger, limits));
   std::vector<const questions::HistoryReader*> prefixes;
   for (size_t i = 1; i < lineage.size(); ++i) prefixes.push_back(&lineage[i].history->reader);
   Metered metered = {questions::HeldRun(terms.filter), lineage[0].history->tree, {}, {}};
+  end = std::max(end, absl::Now() + kTurn / 2);  // reading took its time; each turn gets on
   const absl::Status begun = metered.run.Begin(
       lineage[0].history->reader, prefixes, [&](const questions::RunPart& part) -> Known {
         const std::string key = KeyOf(terms, part.key);
+        // Kept apart: others may not push out what the next turn goes on from.
+        const auto place = work.read_parts.find(key);
+        if (place != work.read_parts.end()) return place->second;
         {
           absl::MutexLock lock(&mutex_);
-          if (const Known* const known = FindKnown(key); known != nullptr) return *known;
+          if (const Known* const known = FindKnown(key); known != nullptr) {
+            return work.read_parts.emplace(key, *known).first->second;
+          }
+        }
+        if (absl::Now() > end) {
+          work.turn_is_over = true;
+          return absl::CancelledError("it is another's turn");
         }
         Known uses = UsesOf(terms, part.history());
+        if (!absl::IsCancelled(uses.status())) work.read_parts.emplace(key, uses);
         absl::MutexLock lock(&mutex_);
         if (!absl::IsCancelled(uses.status())) Remember(key, uses);
         return uses;

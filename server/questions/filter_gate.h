@@ -1,8 +1,9 @@
-// Refuses, at append, what would cross the filter that a ledger declares.
+// Refuses, at append, what would cross the filter that a ledger declares, or its budget.
 //
-//  1. Asked about: ADAPTIVE ledgers with a filter under FAIL_CLOSED, where nothing is released that
-//     was not acknowledged. Under SPOOL, in a copy, and in late events stands what was released:
-//     that is recorded, whatever it costs, and the answer says that the filter is crossed.
+//  1. Asked about: ledgers with a filter under FAIL_CLOSED, where nothing is released that
+//     was not acknowledged; of budgets and of runs under one, grants and events. Under SPOOL, in a
+//     copy, and in late events stands what was released: that is recorded, whatever it costs, and
+//     the answer says that the filter is crossed.
 //  2. A refused batch adds nothing. One that adds no cost is never refused.
 //  3. Derived: the sums are in memory, each for one head by its root, and read again from the
 //     entries when they are not there. Nothing of them is stored that somebody could change.
@@ -69,7 +70,9 @@ class FilterGate : public AppendGate {
   struct Work {
     std::string party;
     Terms terms;
-    bool read = false;                                               // the ledger anew
+    bool read = false;                                                           // the ledger anew
+    bool turn_is_over = false;                                                   // of reading it
+    std::map<std::string, absl::StatusOr<accountant::filter::Uses>> read_parts;  // by KeyOf
     absl::Time began = absl::InfinitePast();                         // of working parts out in line
     size_t done = 0;                                                 // of the parts
     std::vector<std::pair<std::string, accountant::History>> parts;  // by KeyOf
@@ -117,7 +120,8 @@ class FilterGate : public AppendGate {
   bool Do(Work& work);
   // Of a part, whatever it takes up to a second.
   Known UsesOf(const Terms& terms, const accountant::History& history);
-  absl::StatusOr<Metered> ReadAnew(const Terms& terms);
+  // Until `end`, unless turn_is_over.
+  absl::StatusOr<Metered> ReadAnew(Work& work, absl::Time end);
 
   SubjectSource* subjects_ = nullptr;
   std::atomic<bool> stopping_ = false;

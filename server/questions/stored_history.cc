@@ -220,6 +220,7 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
     stored.set_sequence(at.sequence);
     *stored.mutable_correction() = at.correction;
   }
+  for (const auto& [ledger, grant] : reader.grants()) *table.add_grants() = grant;
   if (table.ByteSizeLong() > kMaxTableBytes) return std::nullopt;
   return table;
 }
@@ -264,6 +265,7 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& 
   for (const v1::StoredCorrection& stored : table.corrections()) {
     parts.corrections.push_back({stored.sequence(), stored.correction()});
   }
+  for (const v1::BudgetGrant& grant : table.grants()) parts.grants[grant.ledger()] = grant;
   if (ledger.has_import()) {
     const uint64_t size = ledger.import().size();
     parts.original = {size, ledger.import().root_hash(), size, table.sealed()};

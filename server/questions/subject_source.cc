@@ -63,7 +63,7 @@ absl::StatusOr<questions::Subject> SubjectSource::Gather(const v1::Subject& subj
                                                          const accountant::Limits& limits,
                                                          const MayCount& may_count) {
   RETURN_IF_ERROR(CheckSubject(subject));
-  return GatherChecked(subject, group_size, limits, may_count);
+  return GatherChecked(subject, Of::kNamed, group_size, limits, may_count);
 }
 
 absl::StatusOr<questions::Subject> SubjectSource::GatherAll(const std::vector<std::string>& ledgers,
@@ -71,10 +71,10 @@ absl::StatusOr<questions::Subject> SubjectSource::GatherAll(const std::vector<st
                                                             const accountant::Limits& limits) {
   v1::Subject subject;
   for (const std::string& ledger : ledgers) subject.add_ledgers(ledger);
-  return GatherChecked(subject, group_size, limits, nullptr);
+  return GatherChecked(subject, Of::kDataset, group_size, limits, nullptr);
 }
 
-absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subject& subject,
+absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subject& subject, Of of,
                                                                 uint64_t group_size,
                                                                 const accountant::Limits& limits,
                                                                 const MayCount& may_count) {
@@ -103,7 +103,10 @@ absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subjec
   options.group_size = group_size;
   options.given_events = static_cast<uint64_t>(subject.events_size());
   if (options.given_events > 0) options.given = &given.history();
-  ASSIGN_OR_RETURN(questions::Subject result, questions::SubjectOf(lineages, options));
+  options.of_one_server = of_one_server_;
+  std::vector<questions::Lineage> counted = lineages;
+  if (of == Of::kDataset) questions::LeaveBudgetsOut(counted);
+  ASSIGN_OR_RETURN(questions::Subject result, questions::SubjectOf(counted, options));
   if (!named.empty()) {
     RETURN_IF_ERROR(WarnOfRest(named, questions::UnionOf(lineages), result));
     RETURN_IF_ERROR(WarnOfOthers(questions::UnionOf(lineages), may_count, result));
@@ -147,7 +150,14 @@ absl::Status SubjectSource::WarnOfOthers(const std::vector<questions::LedgerPart
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const uint64_t declaring, store_->CountDeclaring(dataset));
-  const uint64_t others = declaring - std::min<uint64_t>(declaring, all.size());
+  // What a budget of theirs sets aside is in the answer, as far as they have used it.
+  std::set<std::string> known;
+  for (const questions::LedgerPart& part : all) {
+    known.insert(part.name);
+    const bool is_here = !part.reader->first().has_import();
+    if (is_here && !part.declaration().budget().empty()) known.insert(part.declaration().budget());
+  }
+  const uint64_t others = declaring - std::min<uint64_t>(declaring, known.size());
   if (others > 0) {
     into.warnings.push_back(absl::StrCat(others, others == 1 ? " other ledger" : " other ledgers",
                                          " on this server declare", others == 1 ? "s" : "",

@@ -28,9 +28,10 @@ class SubjectSource {
   // `store` must outlive the source. `max_history_bytes` bounds the cached histories. Without a
   // `signed_root` a ledger's prefix is checked against no signature.
   SubjectSource(LedgerStore* store, size_t max_history_bytes, SignedRoot signed_root = nullptr,
-                TableKeeping tables = {})
+                TableKeeping tables = {}, bool of_one_server = true)
       : store_(store),
         max_history_bytes_(max_history_bytes),
+        of_one_server_(of_one_server),
         signed_root_(std::move(signed_root)),
         histories_(store, max_history_bytes, std::move(tables)) {}
 
@@ -42,8 +43,8 @@ class SubjectSource {
   absl::StatusOr<questions::Subject> Gather(const v1::Subject& subject, uint64_t group_size,
                                             const accountant::Limits& limits,
                                             const MayCount& may_count = nullptr);
-  // The same, of these ledgers, however many (above a bound of their histories together,
-  // RESOURCE_EXHAUSTED, reason HISTORY_TOO_LARGE).
+  // The same, of all ledgers over a data set, however many (above a bound of their histories
+  // together, RESOURCE_EXHAUSTED, reason HISTORY_TOO_LARGE): budgets add nothing to their runs.
   absl::StatusOr<questions::Subject> GatherAll(const std::vector<std::string>& ledgers,
                                                uint64_t group_size,
                                                const accountant::Limits& limits);
@@ -54,7 +55,9 @@ class SubjectSource {
   }
 
  private:
-  absl::StatusOr<questions::Subject> GatherChecked(const v1::Subject& subject, uint64_t group_size,
+  enum class Of { kNamed, kDataset };
+  absl::StatusOr<questions::Subject> GatherChecked(const v1::Subject& subject, Of of,
+                                                   uint64_t group_size,
                                                    const accountant::Limits& limits,
                                                    const MayCount& may_count);
   // Adds a warning for each ancestor that released more after the prefix in the answer.
@@ -67,6 +70,7 @@ class SubjectSource {
 
   LedgerStore* const store_;
   const size_t max_history_bytes_;
+  const bool of_one_server_;  // questions::SubjectOptions
   const SignedRoot signed_root_;
   HistoryCache histories_;
 };

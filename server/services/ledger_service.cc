@@ -14,6 +14,7 @@
 #include "events/declaration_rules.h"
 #include "events/event_values.h"
 #include "events/field_checks.h"
+#include "events/grant_rules.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "ledger/request_rules.h"
@@ -117,6 +118,15 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
   }
   ASSIGN_OR_RETURN(const LedgerPoint point, ForkPoint(request, call));
   return store_->Fork(request, point, call.NameInEntries());
+}
+
+absl::StatusOr<v1::GrantBudgetResponse> LedgerService::GrantBudget(
+    const v1::GrantBudgetRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  RETURN_IF_ERROR(events::CheckPlan(request.plan()));
+  v1::GrantBudgetResponse response;
+  ASSIGN_OR_RETURN(*response.mutable_receipt(), store_->Grant(request, call.NameInEntries()));
+  return response;
 }
 
 absl::StatusOr<LedgerPoint> LedgerService::ForkPoint(const v1::ForkLedgerRequest& request,

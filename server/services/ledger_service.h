@@ -37,6 +37,8 @@ class LedgerService {
                                         const CallContext& call);
   absl::StatusOr<v1::Ledger> ForkLedger(const v1::ForkLedgerRequest& request,
                                         const CallContext& call);
+  absl::StatusOr<v1::GrantBudgetResponse> GrantBudget(const v1::GrantBudgetRequest& request,
+                                                      const CallContext& call);
 
   // Calls `done` once: before returning if the batch's content is refused, else from a thread of
   // the store. `caller` is that of CallContext::NameInEntries; `line` may be null.

@@ -135,9 +135,13 @@ void AddSampling(const Facts& facts, SectionBuilder& builder) {
 std::string FilterText(const Facts& facts) {
   std::vector<std::string> lines;
   for (const v1::FilterSpending& one : facts.answer.details().filter_spending()) {
-    lines.push_back(absl::StrCat(one.ledger(), ": ", one.filter(), ", bound ",
-                                 StatedText(one.bound()), "; spent ", UpperText(one.spent()),
-                                 ", which is no guarantee"));
+    lines.push_back(absl::StrCat(
+        one.ledger(), ": ", one.filter(), ", bound ", StatedText(one.bound()), "; spent ",
+        UpperText(one.spent()),
+        one.budget().empty()
+            ? ""
+            : absl::StrCat(" of ", UpperText(one.granted()), ", granted by ", one.budget()),
+        ", which is no guarantee"));
   }
   return absl::StrJoin(lines, "\n");
 }

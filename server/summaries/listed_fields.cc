@@ -37,6 +37,15 @@ FieldValue Project(const Listed& of) {
   return parts.size() > 1 ? Text(parts[1]) : std::monostate();
 }
 
+FieldValue Budget(const Listed& of) { return Text(of.ledger->declaration().budget()); }
+
+// Runs have none.
+FieldValue Kind(const Listed& of) {
+  const v1::LedgerKind kind = of.ledger->declaration().kind();
+  if (kind == v1::LEDGER_KIND_UNSPECIFIED) return std::monostate();
+  return Text(v1::LedgerKind_Name(kind));
+}
+
 FieldValue Epsilon(const Listed& of) {
   if (of.summary == nullptr || !of.summary->has_epsilon()) return std::monostate();
   return of.summary->epsilon().upper();
@@ -71,6 +80,8 @@ std::vector<ListedField> MakeFields() {
        FieldKind::kText,
        [](const Listed& of) { return Text(of.ledger->declaration().unit_of_privacy()); },
        {}},
+      {"budget", FieldKind::kText, Budget, {}},
+      {"kind", FieldKind::kChoice, Kind, NamesOf(*v1::LedgerKind_descriptor())},
       {"creator",
        FieldKind::kText,
        [](const Listed& of) { return Text(of.ledger->creator()); },

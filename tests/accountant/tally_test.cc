@@ -72,7 +72,7 @@ TEST(Tally, IsInfiniteOnceItIsTooLargeAndStaysSo) {
 TEST(Tally, SaysHowManyMoreHold) {
   Tally tally(1);
   tally.Add({0.25}, 4);
-  const auto holds = [](const Uses& uses) { return uses[0] <= 2.6; };
+  const auto holds = [](const Tally& sum) { return sum.Total()[0] <= 2.6; };
   EXPECT_EQ(tally.MostThatHolds({0.25}, 1000, holds), 6u);
   EXPECT_EQ(tally.MostThatHolds({0.25}, 5, holds), 5u);
   EXPECT_EQ(tally.MostThatHolds({2}, 1000, holds), 0u);

@@ -145,6 +145,24 @@ TEST(Permissions, RefusedCallsStoreNothing) {
   running.Create(kLedger);
   running.Append(RoundBatch(kLedger, "w", "r1", 1));
   const std::string before = running.Get(kLedger).SerializeAsString();
+  v1::GrantBudgetRequest grant;
+  grant.set_budget("projects/p/ledgers/budget");
+  grant.set_ledger("projects/p/ledgers/run");
+  grant.set_request_id("grant");
+  for (const std::string& name : {grant.budget(), grant.ledger()}) {
+    v1::CreateLedgerRequest create = CreateRequest(name);
+    v1::Declaration& declaration = *create.mutable_declaration();
+    if (name == grant.budget()) {
+      declaration.set_kind(v1::BUDGET);
+      declaration.set_parameters(v1::ADAPTIVE);
+      declaration.mutable_filter()->mutable_zcdp()->set_rho(1);
+    } else {
+      declaration.set_budget(grant.budget());
+    }
+    v1::Ledger made;
+    ASSERT_TRUE(
+        IsOk(Call(running.ledgers(), &v1::LedgerService::Stub::CreateLedger, create, &made)));
+  }
 
   v1::AppendRequest in_stream;
   *in_stream.mutable_batch() = RoundBatch(kLedger, "w", "in stream", 2);
@@ -162,6 +180,7 @@ TEST(Permissions, RefusedCallsStoreNothing) {
       {service + "Append", in_stream.SerializeAsString()},
       {service + "AppendBatch", RoundBatch(kLedger, "w", "r3", 3).SerializeAsString()},
       {service + "ForkLedger", fork.SerializeAsString()},
+      {service + "GrantBudget", grant.SerializeAsString()},
       {service + "SealLedger", seal.SerializeAsString()}};
   const std::map<std::string, std::string> requests(writing.begin(), writing.end());
 
@@ -184,7 +203,7 @@ TEST(Permissions, RefusedCallsStoreNothing) {
     v1::ListLedgersResponse ledgers;
     ASSERT_TRUE(
         IsOk(Call(running.ledgers(), &v1::LedgerService::Stub::ListLedgers, list, &ledgers)));
-    EXPECT_EQ(ledgers.ledgers_size(), 1);
+    EXPECT_EQ(ledgers.ledgers_size(), 3);
   }
   // The same requests store something where nobody refuses them.
   for (const auto& [path, request] : writing) {
@@ -238,6 +257,22 @@ TEST(Permissions, ARequestNeedsAllThatItTouches) {
   fork.set_name("b");
   EXPECT_EQ(demands("ForkLedger", fork),
             (Wanted{{Permission::kFork, ledger, "a"}, {Permission::kCreate, ledger, "b"}}));
+
+  v1::CreateLedgerRequest create;
+  create.set_name("a");
+  create.mutable_declaration()->set_budget("b");
+  EXPECT_EQ(demands("CreateLedger", create),
+            (Wanted{{Permission::kCreate, ledger, "a"}, {Permission::kAppend, ledger, "b"}}));
+  create.mutable_declaration()->clear_budget();
+  create.mutable_declaration()->set_kind(v1::BUDGET);
+  EXPECT_EQ(demands("CreateLedger", create),
+            (Wanted{{Permission::kCreate, ledger, "a"},
+                    {Permission::kAdminister, Resource::Kind::kServer, ""}}));
+  v1::GrantBudgetRequest grant;
+  grant.set_ledger("a");
+  grant.set_budget("b");
+  EXPECT_EQ(demands("GrantBudget", grant),
+            (Wanted{{Permission::kAppend, ledger, "a"}, {Permission::kAppend, ledger, "b"}}));
 
   v1::SealLedgerRequest seal;
   seal.set_name("a");

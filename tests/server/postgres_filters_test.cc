@@ -39,7 +39,7 @@ class FilteringServer {
       const absl::Status status = store_->Append(batch).status();
       if (status.ok()) return true;
       const std::string reason = ReasonOf(status).reason;
-      if (reason == questions::kFilterCrossed) return false;
+      if (reason == questions::kFilterCrossed || reason == questions::kBudgetExceeded) return false;
       EXPECT_EQ(reason, kFilterNotReady) << status;
       if (reason != kFilterNotReady) return false;
       absl::SleepFor(absl::Milliseconds(5));
@@ -101,6 +101,70 @@ TEST(PostgresFilters, RaceOverThreeServersTakesAsManyAsFit) {
   servers.clear();
   FilteringServer late(database.Connection());
   EXPECT_FALSE(late.Append(Round("late", 0)));
+}
+
+// Each of six runs asks for one more round of ρ = 1/128 at a time, at whichever server.
+TEST(PostgresBudgets, RaceOverThreeServersGrantsAsManyAsFit) {
+  PostgresServer database;
+  std::vector<std::unique_ptr<FilteringServer>> servers;
+  for (int i = 0; i < 3; ++i)
+    servers.push_back(std::make_unique<FilteringServer>(database.Connection()));
+  const std::string budget = "projects/p/ledgers/budget";
+  constexpr int kRuns = 6, kSteps = 30;
+  constexpr int kFits = kRuns * kSteps * 61 / 100;
+  v1::CreateLedgerRequest create = HeldLedger(kFits / 128.0);
+  create.set_name(budget);
+  create.mutable_declaration()->set_kind(v1::BUDGET);
+  ASSERT_TRUE(servers[0]->store().Create(create).ok());
+  create = CreateRequest(kLedger);
+  create.mutable_declaration()->set_budget(budget);
+  std::atomic<int> granted = 0, refused = 0, taken = 0;
+  std::vector<std::thread> trainers;
+  for (int i = 0; i < kRuns; ++i) {
+    const std::string run = absl::StrCat("projects/p/ledgers/run", i);
+    create.set_name(run);
+    const auto made = servers[1]->store().Create(create);
+    ASSERT_TRUE(made.ok()) << made.status();
+    trainers.emplace_back([&, i, run] {
+      uint64_t held = 0, done = 0;
+      for (int step = 0; step < kSteps; ++step) {
+        FilteringServer& server = *servers[static_cast<size_t>((i + step) % 3)];
+        v1::GrantBudgetRequest request;
+        request.set_budget(budget);
+        request.set_ledger(run);
+        request.set_request_id(absl::StrCat("grant", i, ".", step));
+        v1::RoundsEvent& rounds = *request.add_plan()->mutable_rounds();
+        rounds.mutable_scheme()->mutable_full_batch();
+        rounds.add_queries()->set_l2_norm_bound(1);
+        rounds.mutable_queries(0)->set_noise_stddev(8);
+        rounds.set_count(held + 1);
+        absl::Status status;
+        do {
+          status = server.store().Grant(request, "").status();
+        } while (ReasonOf(status).reason == kFilterNotReady);
+        EXPECT_TRUE(status.ok() || ReasonOf(status).reason == questions::kBudgetExceeded) << status;
+        held += status.ok() ? 1 : 0;
+        ++(status.ok() ? granted : refused);
+        // One round more than was granted is always one too many.
+        for (uint64_t round = done; round <= held; ++round) {
+          v1::AppendBatchRequest batch = Round("w", round);
+          batch.set_ledger(run);
+          batch.set_request_id(absl::StrCat(step, ".", round));
+          if (!server.Append(batch)) break;
+          ++done;
+          ++taken;
+        }
+        EXPECT_EQ(done, held);
+      }
+    });
+  }
+  for (std::thread& trainer : trainers) trainer.join();
+  EXPECT_EQ(granted, kFits);
+  EXPECT_EQ(refused, kRuns * kSteps - kFits);
+  EXPECT_EQ(taken, kFits);
+  servers.clear();
+  FilteringServer late(database.Connection());
+  EXPECT_EQ(late.store().Get(budget)->size(), 1u + kFits);
 }
 
 }  // namespace

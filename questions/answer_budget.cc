@@ -1,0 +1,90 @@
+#include "questions/answer_budget.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "events/grant_rules.h"
+#include "events/names.h"
+#include "questions/declaration_values.h"
+#include "questions/held_run.h"
+
+namespace dpledger::questions {
+namespace {
+
+// In an answer.
+constexpr int kMostGrants = 1000;
+constexpr size_t kMostGrantBytes = size_t{1} << 20;
+
+v1::LedgerReference ReferenceTo(const LedgerPart& budget) {
+  v1::LedgerReference reference;
+  reference.set_name(budget.name);
+  reference.set_size(budget.size());
+  reference.set_root_hash(merkle::ToBytes(budget.root));
+  reference.set_dataset(budget.declaration().dataset());
+  reference.set_unit_of_privacy(budget.declaration().unit_of_privacy());
+  reference.set_state(budget.reader->sealed() ? v1::SEALED : v1::OPEN);
+  return reference;
+}
+
+absl::Status CheckRequest(const LedgerPart& budget, const v1::ComputeBudgetRequest& request) {
+  RETURN_IF_ERROR(events::CheckPlan(request.plan()));
+  if (!request.ledger().empty()) {
+    RETURN_IF_ERROR(events::CheckLedgerName("ledger", request.ledger()));
+  }
+  if (budget.declaration().kind() == v1::BUDGET) return absl::OkStatus();
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("budget: ", budget.name, " is no budget")),
+      {"NO_BUDGET", {{"field", "budget"}, {"ledger", budget.name}}});
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
+                                                       const v1::ComputeBudgetRequest& request,
+                                                       const accountant::Limits& limits,
+                                                       UsesMemo* memo) {
+  RETURN_IF_ERROR(CheckRequest(budget, request));
+  const v1::Declaration& declaration = budget.declaration();
+  ASSIGN_OR_RETURN(const accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
+  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
+                   AdjacencyFromProto(declaration.adjacency()));
+  const UsesOfPart uses_of = UsesWithin(filter, adjacency, limits, memo);
+  HeldRun run(filter);
+  RETURN_IF_ERROR(run.Begin(*budget.reader, {}, uses_of));
+
+  v1::ComputeBudgetResponse response;
+  *response.mutable_budget() = ReferenceTo(budget);
+  v1::FilterSpending& spending = *response.mutable_spending();
+  spending.set_ledger(budget.name);
+  spending.set_filter(Name(filter));
+  spending.set_bound(BoundOf(filter));
+  // Granted to the brim, it is not above its bound: that is the filter's allowance.
+  const auto shown = [&](double spent) {
+    return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
+  };
+  spending.set_spent(shown(run.Spent()));
+  if (const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter)) {
+    spending.set_delta(mixture->delta);
+  }
+  const HistoryReader::Grants& grants = budget.reader->grants();
+  response.set_grant_count(grants.size());
+  size_t bytes = 0;
+  for (const auto& [ledger, grant] : grants) {
+    bytes += grant.ByteSizeLong();
+    if (response.grants_size() == kMostGrants || bytes > kMostGrantBytes) break;
+    *response.add_grants() = grant;
+  }
+  std::vector<v1::LedgerEntry> entries(1);
+  *entries[0].mutable_grant()->mutable_plan() = request.plan();
+  entries[0].mutable_grant()->set_ledger(request.ledger());
+  ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(std::move(entries), uses_of));
+  response.set_spent_with_plan(shown(run.SpentAfter(step)));
+  if (budget.reader->sealed()) return response;
+  response.set_fits(run.Holds(step));
+  if (const auto left = run.RoundsLeft(step); left.has_value()) response.set_rounds_left(*left);
+  return response;
+}
+
+}  // namespace dpledger::questions

@@ -1,0 +1,50 @@
+#include "questions/held_log.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "events/declaration_rules.h"
+#include "questions/declaration_values.h"
+
+namespace dpledger::questions {
+
+absl::Status HeldLog::Begin(const v1::LedgerEntry& first) {
+  declaration_ = events::DeclarationOf(first);
+  const bool is_held = declaration_.kind() == v1::BUDGET || !declaration_.budget().empty();
+  if (!is_held || first.has_import()) {
+    return WithReason(absl::FailedPreconditionError(
+                          first.has_import() ? "is a copy: the original's record says what was kept"
+                                             : "is no budget, and under none"),
+                      {"NO_BUDGET", {}});
+  }
+  ASSIGN_OR_RETURN(const accountant::filter::Filter filter, FilterFromProto(declaration_.filter()));
+  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
+                   AdjacencyFromProto(declaration_.adjacency()));
+  run_.emplace(filter);
+  uses_of_ = UsesWithin(filter, adjacency, {}, &known_);
+  return absl::OkStatus();
+}
+
+absl::Status HeldLog::Add(std::string_view bytes) {
+  std::vector<v1::LedgerEntry> entry(1);
+  if (!entry[0].ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("its bytes are no entry");
+  }
+  const uint64_t sequence = entry[0].sequence();
+  if (!run_.has_value()) RETURN_IF_ERROR(Begin(entry[0]));
+  if (entry[0].has_grant()) grants_.push_back(entry[0].grant());
+  if (entry[0].has_granted()) grants_.push_back(entry[0].granted());
+  ASSIGN_OR_RETURN(HeldRun::Step step, run_->Take(std::move(entry), uses_of_));
+  if (!run_->Holds(step)) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "entry ", sequence, ": ", run_->SpentAfter(step), " of ", run_->BoundAfter(step),
+            ", more than ", run_->terms().is_budget ? "the budget has" : "the run was granted")),
+        {kBudgetExceeded, {{"sequence", absl::StrCat(sequence)}}});
+  }
+  run_->Apply(std::move(step));
+  return absl::OkStatus();
+}
+
+}  // namespace dpledger::questions

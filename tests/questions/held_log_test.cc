@@ -1,0 +1,70 @@
+// Whoever checks a budget's record finds what a server that keeps budgets would have refused.
+#include "questions/held_log.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "tests/events/field_rules.h"
+
+namespace dpledger::questions {
+namespace {
+
+constexpr char kTerms[] =
+    "dataset: 'd' unit_of_privacy: 'u' adjacency: ADD_OR_REMOVE_ONE parameters: ADAPTIVE "
+    "filter { zcdp { rho: 1 } } ";
+// Half of the budget.
+std::string GrantTo(const std::string& ledger) {
+  return absl::StrCat("budget: 'b' ledger: '", ledger,
+                      "' plan { mechanism { gaussian { noise_multiplier: 1 } } }");
+}
+
+class HeldLogTest : public testing::Test {
+ protected:
+  absl::Status Add(const std::string& body) {
+    auto entry = accountant::FromText<v1::LedgerEntry>(body);
+    entry.set_sequence(sequence_++);
+    return log_.Add(entry.SerializeAsString());
+  }
+  absl::Status Declare(const std::string& more) {
+    return Add(absl::StrCat("declaration { ", kTerms, more, " }"));
+  }
+  static void ExpectExceeded(const absl::Status& status, const std::string& sequence) {
+    EXPECT_EQ(ReasonOf(status).reason, "BUDGET_EXCEEDED") << status;
+    EXPECT_EQ(ReasonOf(status).metadata["sequence"], sequence);
+  }
+  HeldLog log_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(HeldLogTest, FindsTheGrantThatDidNotFit) {
+  ASSERT_EQ(Declare("kind: BUDGET"), absl::OkStatus());
+  EXPECT_TRUE(Add(absl::StrCat("grant { ", GrantTo("r"), "}")).ok());
+  EXPECT_TRUE(Add(absl::StrCat("grant { ", GrantTo("s"), "}")).ok());
+  EXPECT_EQ(log_.grants().size(), 2u);
+  EXPECT_NEAR(log_.run().Spent(), 1, 1e-11);
+  EXPECT_TRUE(Add(absl::StrCat("grant { ", GrantTo("r"), "}")).ok());  // in place of its first
+  ExpectExceeded(Add(absl::StrCat("grant { ", GrantTo("t"), "}")), "4");
+}
+
+TEST_F(HeldLogTest, FindsTheEntryThatCostMoreThanTheGrant) {
+  ASSERT_EQ(Declare("budget: 'b'"), absl::OkStatus());
+  const std::string half = "writer: 'w' event { mechanism { gaussian { noise_multiplier: 1 } } }";
+  EXPECT_TRUE(Add(absl::StrCat("granted { ", GrantTo("r"), "}")).ok());
+  EXPECT_TRUE(Add(half).ok());
+  ExpectExceeded(Add(half), "3");
+}
+
+TEST_F(HeldLogTest, FindsTheGrantBelowWhatWasSpent) {
+  ASSERT_EQ(Declare("budget: 'b'"), absl::OkStatus());
+  EXPECT_TRUE(Add(absl::StrCat("granted { ", GrantTo("r"), "}")).ok());
+  EXPECT_TRUE(Add("writer: 'w' event { mechanism { gaussian { noise_multiplier: 1 } } }").ok());
+  ExpectExceeded(Add("granted { budget: 'b' ledger: 'r' }"), "3");
+}
+
+TEST_F(HeldLogTest, SaysWhatIsUnderNoBudget) {
+  EXPECT_EQ(ReasonOf(Declare("")).reason, "NO_BUDGET");
+}
+
+}  // namespace
+}  // namespace dpledger::questions

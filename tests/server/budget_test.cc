@@ -1,0 +1,449 @@
+// Budgets: what runs over one data set are granted fits into the bound together, and no run costs
+// more than it was granted.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+
+#include "accountant/mechanism/composition.h"
+#include "events/event_values.h"
+#include "questions/answer_budget.h"
+#include "questions/declaration_values.h"
+#include "server/questions/filter_gate.h"
+#include "tests/server/accounted_store.h"
+
+namespace dpledger::server {
+namespace {
+
+using absl::StatusCode;
+using testing::HasSubstr;
+
+constexpr char kMixture[] =
+    "mixture { epsilon: 4 delta: 1e-6 orders: 2 orders: 4 orders: 8 orders: 16 orders: 32 }";
+constexpr char kRho[] = "zcdp { rho: 1 }";
+
+v1::Event Rounds(uint64_t count, double z = 1.1, double clip = 1) {
+  v1::Event event = RoundsEvent(count);
+  event.mutable_rounds()->mutable_queries(0)->set_l2_norm_bound(clip);
+  event.mutable_rounds()->mutable_queries(0)->set_noise_stddev(clip * z);
+  return event;
+}
+v1::Event Gaussian(double z) {
+  v1::Event event;
+  event.mutable_mechanism()->mutable_gaussian()->set_noise_multiplier(z);
+  return event;
+}
+
+class BudgetTest : public testing::Test {
+ protected:
+  BudgetTest() { Open(); }
+  ~BudgetTest() override { gate_->Stop(); }
+  void Open() {
+    gate_ = std::make_unique<FilterGate>();
+    gate_->Start(&rig_.source());
+    rig_.store().Guard(gate_.get());
+  }
+  void Restart() {
+    gate_->Stop();
+    rig_.store().Guard(nullptr);
+    rig_.Reopen();
+    Open();
+  }
+
+  void CreateBudget(const std::string& filter) {
+    rig_.Create("budget", [&](v1::Declaration& declaration) {
+      declaration.set_kind(v1::BUDGET);
+      declaration.set_parameters(v1::ADAPTIVE);
+      *declaration.mutable_filter() = accountant::FromText<v1::Filter>(filter);
+    });
+  }
+  static std::function<void(v1::Declaration&)> UnderBudget(v1::Parameters parameters) {
+    return [=](v1::Declaration& declaration) {
+      declaration.set_parameters(parameters);
+      declaration.set_budget(LedgerName("budget"));
+    };
+  }
+  void CreateRun(const std::string& id, v1::Parameters parameters = v1::ADAPTIVE) {
+    rig_.Create(id, UnderBudget(parameters));
+  }
+
+  template <typename Call>
+  static absl::Status UntilReady(const Call& call) {
+    while (true) {
+      const absl::Status status = call();
+      if (ReasonOf(status).reason != kFilterNotReady) return status;
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+  }
+  v1::GrantBudgetRequest GrantOf(const std::string& run, const std::vector<v1::Event>& plan) {
+    v1::GrantBudgetRequest request;
+    request.set_budget(LedgerName("budget"));
+    request.set_ledger(LedgerName(run));
+    request.set_request_id(absl::StrCat("grant", ++requests_));
+    request.mutable_plan()->Assign(plan.begin(), plan.end());
+    return request;
+  }
+  absl::Status Grant(const v1::GrantBudgetRequest& request) {
+    return UntilReady([&] { return rig_.store().Grant(request, "").status(); });
+  }
+  absl::Status Grant(const std::string& run, const std::vector<v1::Event>& plan) {
+    return Grant(GrantOf(run, plan));
+  }
+  absl::Status Append(const std::string& run, const std::vector<v1::Event>& events,
+                      const std::string& writer = "w") {
+    v1::AppendBatchRequest batch =
+        Batch(LedgerName(run), writer, absl::StrCat("request", ++requests_));
+    for (const v1::Event& event : events) *batch.add_entries()->mutable_event() = event;
+    return UntilReady([&] { return rig_.store().Append(batch).status(); });
+  }
+  v1::ComputeBudgetResponse Ask(const std::vector<v1::Event>& plan = {},
+                                const std::string& run = "") {
+    const auto lineage = rig_.source().ReadLineage(LedgerName("budget"), {});
+    v1::ComputeBudgetRequest request;
+    request.set_budget(LedgerName("budget"));
+    request.mutable_plan()->Assign(plan.begin(), plan.end());
+    if (!run.empty()) request.set_ledger(LedgerName(run));
+    return AccountedStore::Must(questions::AnswerBudget(lineage.value()[0].part(), request, {}));
+  }
+  uint64_t SizeOf(const std::string& id) { return rig_.store().Get(LedgerName(id))->size(); }
+  static void ExpectExceeded(const absl::Status& status, const std::string& left) {
+    EXPECT_TRUE(IsError(status, StatusCode::kFailedPrecondition, "BUDGET_EXCEEDED", "granted"));
+    EXPECT_EQ(ReasonOf(status).metadata["rounds_left"], left) << status;
+  }
+  // By the accountant, of all of it at once.
+  static double SpentBy(const std::string& filter, const std::vector<v1::Event>& events) {
+    accountant::History history;
+    for (const v1::Event& event : events) history.Add("w", *events::ValueOf(event));
+    return *accountant::filter::Spent(
+        *questions::FilterFromProto(accountant::FromText<v1::Filter>(filter)),
+        *accountant::Resolve(history, accountant::Adjacency::kAddOrRemoveOne), {});
+  }
+
+  std::unique_ptr<FilterGate> gate_;
+  AccountedStore rig_;
+  int requests_ = 0;
+};
+
+TEST_F(BudgetTest, GrantsWhatFitsTogetherAndRefusesTheRestInBothLedgers) {
+  CreateBudget(kMixture);
+  for (const char* run : {"a", "b", "c"}) CreateRun(run);
+  ASSERT_TRUE(Grant("a", {Rounds(1000)}).ok());
+  ASSERT_TRUE(Grant("b", {Rounds(500, 2), Gaussian(20)}).ok());
+  const double both = SpentBy(kMixture, {Rounds(1000), Rounds(500, 2), Gaussian(20)});
+  EXPECT_NEAR(Ask().spending().spent() / both, 1, 1e-11);
+  EXPECT_GE(Ask().spending().spent(), both);
+
+  uint64_t fits = 1;
+  const auto total = [&](uint64_t rounds) {
+    return SpentBy(kMixture, {Rounds(1000), Rounds(500, 2), Gaussian(20), Rounds(rounds, 0.9)});
+  };
+  while (total(2 * fits) <= 4) fits *= 2;
+  for (uint64_t step = fits / 2; step > 0; step /= 2) fits += total(fits + step) <= 4 ? step : 0;
+  const v1::ComputeBudgetResponse asked = Ask({Rounds(fits + 1, 0.9)}, "c");
+  EXPECT_FALSE(asked.fits());
+  EXPECT_EQ(asked.rounds_left(), fits);
+  EXPECT_GT(asked.spent_with_plan(), 4);
+  EXPECT_EQ(asked.grant_count(), 2u);
+  EXPECT_TRUE(Ask({Rounds(fits, 0.9)}, "c").fits());
+
+  const uint64_t of_budget = SizeOf("budget"), of_run = SizeOf("c");
+  ExpectExceeded(Grant("c", {Rounds(fits + 1, 0.9)}), absl::StrCat(fits));
+  EXPECT_EQ(SizeOf("budget"), of_budget);
+  EXPECT_EQ(SizeOf("c"), of_run);
+  EXPECT_TRUE(Grant("c", {Rounds(fits, 0.9)}).ok());
+  EXPECT_EQ(SizeOf("budget"), of_budget + 1);
+  EXPECT_EQ(SizeOf("c"), of_run + 1);
+  Restart();
+  // What it has already counts once.
+  EXPECT_EQ(ReasonOf(Grant("a", {Rounds(1100)})).reason, "BUDGET_EXCEEDED");
+  EXPECT_TRUE(Grant("a", {Rounds(1000)}).ok());
+}
+
+TEST_F(BudgetTest, RunCostsNoMoreThanItWasGranted) {
+  CreateBudget(kMixture);
+  CreateRun("a", v1::FIXED);
+  ExpectExceeded(Append("a", {Rounds(1)}), "0");  // nothing was granted
+  ASSERT_TRUE(Grant("a", {Rounds(100)}).ok());
+  // Noise in other units, whose multiplier is 1.1 but for its last bit, is the plan's all the same.
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(Append("a", {Rounds(1, 1.1, 0.7)}).ok()) << i;
+  ExpectExceeded(Append("a", {Rounds(11)}), "10");
+  ExpectExceeded(Append("a", {Gaussian(3)}), "0");
+  EXPECT_TRUE(Append("a", {Rounds(10, 1.1, 0.3)}).ok());
+  ExpectExceeded(Append("a", {Rounds(1)}), "0");
+  Restart();
+  ExpectExceeded(Append("a", {Rounds(1)}), "0");
+  ASSERT_TRUE(Grant("a", {Rounds(101)}).ok());
+  EXPECT_TRUE(Append("a", {Rounds(1)}).ok());
+  ExpectExceeded(Append("a", {Rounds(1)}), "0");
+}
+
+TEST_F(BudgetTest, SmallerPlanGivesBackWhatIsNotSpent) {
+  CreateBudget(kRho);
+  CreateRun("a");
+  CreateRun("b");
+  ASSERT_TRUE(Grant("a", {Gaussian(1), Gaussian(1)}).ok());  // all of it
+  ASSERT_TRUE(Append("a", {Gaussian(2)}).ok());
+  ExpectExceeded(Grant("b", {Gaussian(2)}), "");
+  const uint64_t of_budget = SizeOf("budget");
+  EXPECT_TRUE(IsError(Grant("a", {Gaussian(3)}), StatusCode::kFailedPrecondition,
+                      "GRANT_BELOW_SPENT", "has spent 0.125"));
+  EXPECT_TRUE(IsError(Grant("a", {}), StatusCode::kFailedPrecondition, "GRANT_BELOW_SPENT", ""));
+  EXPECT_EQ(SizeOf("budget"), of_budget);
+  EXPECT_NEAR(Ask().spending().spent(), 1, 1e-9);  // the budget did not keep what was refused
+  ASSERT_TRUE(Grant("a", {Gaussian(2)}).ok());
+  EXPECT_NEAR(Ask().spending().spent(), 0.125, 1e-9);
+  EXPECT_TRUE(Grant("b", {Gaussian(1)}).ok());
+  EXPECT_TRUE(Grant("b", {}).ok());
+  EXPECT_EQ(Ask().grants(1).plan_size(), 0);
+}
+
+TEST_F(BudgetTest, RepeatedRequestIsAnsweredOnce) {
+  CreateBudget(kRho);
+  CreateRun("a");
+  const v1::GrantBudgetRequest first = GrantOf("a", {Gaussian(1)});
+  const auto receipt = rig_.store().Grant(first, "");
+  ASSERT_TRUE(receipt.ok()) << receipt.status();
+  ASSERT_TRUE(Grant("a", {Gaussian(2)}).ok());
+  const auto again = rig_.store().Grant(first, "");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->SerializeAsString(), receipt->SerializeAsString());
+  EXPECT_EQ(SizeOf("budget"), 3u);
+  EXPECT_EQ(SizeOf("a"), 3u);
+  v1::GrantBudgetRequest other = first;
+  other.set_reason("another");
+  EXPECT_TRUE(IsError(Grant(other), StatusCode::kInvalidArgument, "REQUEST_ID_REUSED", ""));
+}
+
+TEST_F(BudgetTest, WholeEpochsAreGrantedAndSpent) {
+  CreateBudget("rdp { order: 8 epsilon: 3 }");
+  CreateRun("a");
+  v1::Event epochs = Rounds(30, 2);
+  epochs.mutable_rounds()->mutable_scheme()->mutable_random_allocation()->set_rounds_per_epoch(10);
+  ASSERT_EQ(Grant("a", {epochs}), absl::OkStatus());
+  v1::Event one = epochs;
+  one.mutable_rounds()->set_count(10);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Append("a", {one}).ok());
+  EXPECT_EQ(ReasonOf(Append("a", {one})).reason, "BUDGET_EXCEEDED");
+}
+
+TEST_F(BudgetTest, ForkHasAGrantOfItsOwn) {
+  CreateBudget(kRho);
+  CreateRun("a");
+  ASSERT_TRUE(Grant("a", {Gaussian(1)}).ok());
+  ASSERT_TRUE(Append("a", {Gaussian(1)}).ok());
+  rig_.Fork("a", SizeOf("a"), "child");
+  ExpectExceeded(Append("child", {Gaussian(2)}), "0");
+  ExpectExceeded(Grant("child", {Gaussian(0.9)}), "");
+  ASSERT_TRUE(Grant("child", {Gaussian(1)}).ok());
+  EXPECT_TRUE(Append("child", {Gaussian(2)}).ok());
+  const v1::ComputeEpsilonResponse answer = rig_.Answer({"child"});
+  EXPECT_NEAR(answer.details().filter_spending(0).spent(), 0.125, 1e-12);
+  EXPECT_NEAR(answer.details().filter_spending(0).granted(), 0.5, 1e-11);
+  EXPECT_TRUE(Append("child", {Gaussian(2), Gaussian(2), Gaussian(2)}).ok());
+  ExpectExceeded(Append("child", {Gaussian(100)}), "0");
+  Restart();
+  ExpectExceeded(Append("child", {Gaussian(100)}), "0");
+}
+
+TEST_F(BudgetTest, RefusesWhatIsNoGrantByName) {
+  CreateBudget(kRho);
+  CreateRun("a");
+  rig_.Create("free");
+  EXPECT_TRUE(IsError(Append("budget", {Gaussian(9)}), StatusCode::kFailedPrecondition,
+                      "BUDGET_ONLY", "is a budget"));
+  EXPECT_TRUE(IsError(Grant("free", {Gaussian(9)}), StatusCode::kFailedPrecondition, "NO_BUDGET",
+                      "declares no budget"));
+  EXPECT_TRUE(IsError(Grant("none", {Gaussian(9)}), StatusCode::kNotFound, "LEDGER_NOT_FOUND", ""));
+  v1::Event non_private = Gaussian(1);
+  non_private.mutable_mechanism()->mutable_gaussian()->set_noise_multiplier(0.001);
+  ExpectExceeded(Grant("a", {non_private}), "");
+  const auto create = [&](const std::string& id, auto&& change) {
+    v1::CreateLedgerRequest request = CreateRequest(LedgerName(id));
+    UnderBudget(v1::ADAPTIVE)(*request.mutable_declaration());
+    change(*request.mutable_declaration());
+    return rig_.store().Create(request).status();
+  };
+  EXPECT_TRUE(IsError(create("x", [](auto& d) { d.set_dataset("other"); }),
+                      StatusCode::kInvalidArgument, "INVALID_FIELD",
+                      "declaration.dataset: must be the budget's"));
+  EXPECT_TRUE(IsError(create("x", [](auto& d) { d.mutable_filter()->mutable_zcdp()->set_rho(2); }),
+                      StatusCode::kInvalidArgument, "INVALID_FIELD",
+                      "declaration.filter: must be the budget's"));
+  EXPECT_TRUE(IsError(create("x", [](auto& d) { d.set_budget(LedgerName("none")); }),
+                      StatusCode::kNotFound, "LEDGER_NOT_FOUND", ""));
+  EXPECT_TRUE(IsError(create("x", [](auto& d) { d.set_budget(LedgerName("a")); }),
+                      StatusCode::kFailedPrecondition, "NO_BUDGET", ""));
+  v1::ForkLedgerRequest fork;
+  fork.set_parent(LedgerName("budget"));
+  fork.set_name(LedgerName("x"));
+  fork.set_request_id("fork");
+  EXPECT_TRUE(IsError(rig_.store().Fork(fork, {1, rig_.RootOf("budget", 1)}).status(),
+                      StatusCode::kInvalidArgument, "INVALID_FIELD",
+                      "parent: must not be a budget"));
+  v1::SealLedgerRequest seal;
+  seal.set_name(LedgerName("budget"));
+  seal.set_request_id("seal");
+  ASSERT_TRUE(rig_.store().Seal(seal).ok());
+  EXPECT_TRUE(
+      IsError(Grant("a", {Gaussian(9)}), StatusCode::kFailedPrecondition, "LEDGER_SEALED", ""));
+}
+
+TEST_F(BudgetTest, AnswersCountTheBudgetOnce) {
+  CreateBudget("mixture { epsilon: 3 delta: 1e-5 orders: 2 orders: 4 orders: 8 orders: 16 }");
+  CreateRun("a");
+  CreateRun("b", v1::FIXED);
+  ASSERT_TRUE(Grant("a", {Rounds(100)}).ok());
+  ASSERT_TRUE(Grant("b", {Rounds(200)}).ok());
+  ASSERT_TRUE(Append("a", {Rounds(50)}).ok());
+  ASSERT_TRUE(Append("b", {Rounds(200)}).ok());
+  const v1::ComputeEpsilonResponse together = rig_.Answer({"a", "b", "budget"});
+  EXPECT_EQ(together.details().regime(), v1::FILTER);
+  EXPECT_EQ(together.epsilon().upper(), 3);
+  ASSERT_EQ(together.details().filter_spending_size(), 3);
+  const v1::FilterSpending& a = together.details().filter_spending(0);
+  EXPECT_EQ(a.budget(), LedgerName("budget"));
+  EXPECT_LT(a.spent(), a.granted());
+  // A plan by itself is answered by what it is.
+  EXPECT_EQ(rig_.Answer({"b"}).details().regime(), v1::FIXED_PLAN);
+  EXPECT_LT(rig_.Answer({"b"}).epsilon().upper(), 3);
+  const v1::ComputeEpsilonResponse budget = rig_.Answer({"budget"});
+  EXPECT_EQ(budget.epsilon().upper(), 3);
+  EXPECT_NEAR(budget.details().filter_spending(0).spent() /
+                  SpentBy("mixture { epsilon: 3 delta: 1e-5 orders: 2 orders: 4 orders: 8 orders: "
+                          "16 }",
+                          {Rounds(300)}),
+              1, 1e-9);
+}
+
+// Of another server's budget, whatever its name, nothing is known here.
+TEST_F(BudgetTest, CopiesAreUnderNoBudgetOfThisServer) {
+  CreateBudget(kMixture);
+  CreateRun("a");
+  const auto import = [&](const std::string& id, const std::string& original) {
+    v1::LedgerEntry first;
+    first.ParseFromString(rig_.Entries(original, 0, 1)[0]);
+    first.mutable_declaration()->set_description("of another server");
+    const std::string entry = first.SerializeAsString();
+    v1::CreateLedgerRequest request;
+    request.set_name(LedgerName(id));
+    request.set_request_id(id);
+    v1::Import& copied = *request.mutable_import();
+    copied.set_origin("elsewhere/" + LedgerName(original));
+    copied.set_size(1);
+    copied.set_root_hash(merkle::ToBytes(merkle::LeafHash(entry)));
+    *copied.mutable_declaration() = first.declaration();
+    AccountedStore::Must(rig_.store().Create(request));
+    v1::AppendBatchRequest batch = Batch(LedgerName(id), "w", "entries");
+    batch.add_entries()->mutable_imported()->set_entry(entry);
+    rig_.Append(batch);
+  };
+  import("copy", "a");
+  import("budget-copy", "budget");
+  EXPECT_EQ(rig_.Answer({"a"}).epsilon().upper(), 4);
+  EXPECT_EQ(rig_.Answer({"a", "budget"}).epsilon().upper(), 4);
+  EXPECT_DOUBLE_EQ(rig_.Answer({"a", "copy"}).epsilon().upper(), 8);
+  EXPECT_DOUBLE_EQ(rig_.Answer({"a", "copy", "budget-copy"}).epsilon().upper(), 12);
+  const auto all = rig_.source().GatherAll(
+      {LedgerName("a"), LedgerName("budget"), LedgerName("budget-copy")}, 0, {});
+  EXPECT_EQ(questions::FiltersOf(all->held).size(), 2u);
+  SubjectSource bundles(&rig_.store(), size_t{1} << 20, nullptr, {}, /*of_one_server=*/false);
+  v1::Subject both;
+  for (const char* id : {"a", "budget"}) both.add_ledgers(LedgerName(id));
+  EXPECT_EQ(questions::FiltersOf(bundles.Gather(both, 0, {})->held).size(), 2u);
+  v1::ForkLedgerRequest fork;
+  fork.set_parent(LedgerName("copy"));
+  fork.set_name(LedgerName("child"));
+  fork.set_request_id("fork");
+  EXPECT_TRUE(IsError(rig_.store().Fork(fork, {2, rig_.RootOf("copy", 2)}).status(),
+                      StatusCode::kInvalidArgument, "INVALID_FIELD", "a run under a budget"));
+}
+
+TEST_F(BudgetTest, SaysHowManyRoundsOfTheLastEventFitBesideTheRest) {
+  CreateBudget(kRho);
+  CreateRun("a");
+  const auto rounds = [](uint64_t count, double z) {
+    v1::Event event = Rounds(count, z);
+    event.mutable_rounds()->mutable_scheme()->mutable_full_batch();
+    return event;
+  };
+  EXPECT_EQ(Ask({rounds(150, 10), rounds(1, 2)}).rounds_left(), 2u);  // of 1/8 beside 3/4
+  EXPECT_EQ(Ask({rounds(1, 2), rounds(150, 10)}).rounds_left(), 175u);
+  EXPECT_FALSE(Ask({rounds(1, 2), Gaussian(10)}).has_rounds_left());
+  ExpectExceeded(Grant("a", {rounds(150, 10), rounds(3, 2)}), "2");
+}
+
+TEST_F(BudgetTest, GrantsOfNothingTakeNoRoom) {
+  CreateBudget("zcdp { rho: 1000 }");
+  std::vector<v1::Event> plan(64, Gaussian(20));
+  absl::Status status;
+  int granted = 0;
+  for (; status.ok() && granted < 2000; ++granted) {
+    CreateRun(absl::StrCat("r", granted));
+    status = Grant(absl::StrCat("r", granted), plan);
+  }
+  EXPECT_EQ(ReasonOf(status).reason, "BUDGET_FULL") << status;
+  EXPECT_GT(granted, 500);
+  const std::string last = absl::StrCat("r", granted - 1);
+  EXPECT_TRUE(Grant(last, {}).ok());
+  EXPECT_TRUE(Grant("r1", {}).ok());
+  EXPECT_TRUE(Grant("r2", {Gaussian(20)}).ok());
+  EXPECT_TRUE(Grant(last, plan).ok());
+  Restart();
+  EXPECT_EQ(Grant("r1", plan), absl::OkStatus());
+}
+
+// Other orders than those that the whole spends by may be above the grant.
+TEST_F(BudgetTest, RunThatHoldsMoreThanItsGrantByAnyMeasureIsNotAnswered) {
+  CreateBudget(
+      "mixture { epsilon: 8 delta: 1e-6 orders: 2 orders: 3 orders: 4 orders: 5 orders: 6 "
+      "orders: 8 orders: 12 orders: 24 }");
+  CreateRun("a");
+  v1::Event sampled = Rounds(72, 0.6);
+  sampled.mutable_rounds()->mutable_scheme()->mutable_poisson()->set_probability(.002);
+  ASSERT_TRUE(Grant("a", {sampled}).ok());
+  v1::AppendBatchRequest open = Batch(LedgerName("a"), "w", "open");
+  AddNote(open, "begins");
+  rig_.Append(open);
+  v1::Event late = Rounds(495, 30);
+  late.mutable_rounds()->mutable_scheme()->mutable_full_batch();
+  v1::AppendBatchRequest batch = Batch(LedgerName("a"), "w", "late");
+  *batch.add_entries()->mutable_late_event()->mutable_event() = late;
+  rig_.Append(batch);
+  EXPECT_TRUE(IsError(rig_.Ask(std::vector<std::string>{"a"}).status(),
+                      StatusCode::kFailedPrecondition, "BUDGET_EXCEEDED", "by some measure"));
+}
+
+TEST_F(BudgetTest, RaceOfGrantsTakesExactlyWhatFits) {
+  CreateBudget(kRho);
+  constexpr int kRuns = 8, kSteps = 40;  // each asks for one more of ρ = 1/256 at a time
+  for (int i = 0; i < kRuns; ++i) CreateRun(absl::StrCat("run", i));
+  std::atomic<int> granted = 0, refused = 0;
+  std::vector<std::thread> trainers;
+  for (int i = 0; i < kRuns; ++i) {
+    trainers.emplace_back([&, i] {
+      const std::string run = absl::StrCat("run", i);
+      int held = 0;
+      for (int step = 0; step < kSteps; ++step) {
+        v1::Event plan = Rounds(static_cast<uint64_t>(held) + 1, std::sqrt(128.0));
+        plan.mutable_rounds()->mutable_scheme()->mutable_full_batch();
+        v1::GrantBudgetRequest request;
+        request.set_budget(LedgerName("budget"));
+        request.set_ledger(LedgerName(run));
+        request.set_request_id(absl::StrCat(run, ".", step));
+        *request.add_plan() = plan;
+        if (Grant(request).ok()) {
+          ++held;
+          ++granted;
+        } else {
+          ++refused;
+        }
+      }
+    });
+  }
+  for (std::thread& trainer : trainers) trainer.join();
+  EXPECT_EQ(granted, 256);
+  EXPECT_EQ(refused, kRuns * kSteps - 256);
+}
+
+}  // namespace
+}  // namespace dpledger::server
