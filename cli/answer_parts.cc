@@ -135,9 +135,13 @@ std::string DetailsText(const v1::AnswerDetails& details, double epsilon) {
   text += Row("entries", absl::StrCat(details.entries()));
   for (const v1::LedgerReference& ledger : details.ledgers()) text += LedgerText(ledger);
   for (const v1::FilterSpending& spending : details.filter_spending()) {
-    text += Row("filter",
-                absl::StrCat(spending.filter(), ", bound ", TextNear(spending.bound()), ": spent ",
-                             TextUp(spending.spent()), " by ", spending.ledger()));
+    text +=
+        Row("filter", absl::StrCat(spending.filter(), ", bound ", TextNear(spending.bound()),
+                                   ": spent ", TextUp(spending.spent()), " by ", spending.ledger(),
+                                   spending.budget().empty()
+                                       ? ""
+                                       : absl::StrCat(" of ", TextUp(spending.granted()),
+                                                      ", granted by ", spending.budget())));
     if (HasOdometer(spending)) {
       text +=
           Row("odometer", absl::StrCat(TextUp(spending.odometer()), " but for a probability of ",

@@ -31,6 +31,8 @@ void AddSealCommand(flags::App& ledger, Command& chosen);
 void AddExportCommand(flags::App& ledger, Command& chosen);
 void AddVerifyCommand(flags::App& ledger, Command& chosen);
 void AddImportCommand(flags::App& ledger, Command& chosen);
+// budget create, show, fits, grant, verify.
+void AddBudgetCommands(flags::App& app, Command& chosen);
 // registry follow, check.
 void AddRegistryCommands(flags::App& app, Command& chosen);
 // admin token create, list, rotate, revoke.

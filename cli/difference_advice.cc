@@ -58,6 +58,10 @@ const std::map<std::string, Advice>& Advices() {
         "was "
         "rewritten, or it is another ledger.",
         "Keep both: together they show it to anybody who knows the server's key"}},
+      {kBudgetClass,
+       {"The budget and the run tell of different grants, or the run is under another budget.",
+        "Export both anew from one server. If they still differ, keep the files: they show it to "
+        "anybody who knows the server's key"}},
       {kForkClass,
        {"The ledger's parent is not the one that it carries on from.",
         "Give the bundle of the parent that the ledger names"}},

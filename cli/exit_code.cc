@@ -14,7 +14,9 @@ ExitCode ExitCodeOf(const absl::Status& status) {
       reason == registry::kNotProven) {
     return kExitMismatch;
   }
-  if (reason == questions::kFilterCrossed) return kExitOverspent;
+  if (reason == questions::kFilterCrossed || reason == questions::kBudgetExceeded) {
+    return kExitOverspent;
+  }
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;

@@ -12,7 +12,8 @@ enum ExitCode : int {
   // A check found a difference (reasons CLAIM_REFUTED and BUNDLE_DIFFERENCE).
   kExitMismatch = 3,
   kExitNotAuthorised = 4,  // UNAUTHENTICATED, PERMISSION_DENIED
-  kExitOverspent = 5,      // what was asked for needs more than a filter allows (FILTER_CROSSED)
+  kExitOverspent = 5,      // what was asked for needs more than a filter allows (FILTER_CROSSED,
+                           // BUDGET_EXCEEDED)
   kExitUnreachable = 6,    // UNAVAILABLE: no server, or one whose store has stopped
   kExitInterrupted = 130,  // Ctrl-C
 };

@@ -44,6 +44,7 @@ struct CreateFlags : LedgerFlags {
   v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   v1::Filter filter;
+  std::string budget;
   uint64_t planned_rounds = 0;
   bool plan_independent = false;
   std::string released;
@@ -63,6 +64,7 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   if (flags.filter.kind_case() != v1::Filter::KIND_NOT_SET) {
     *declaration.mutable_filter() = flags.filter;
   }
+  declaration.set_budget(flags.budget);
   declaration.set_planned_rounds(flags.planned_rounds);
   declaration.set_plan_independent(flags.plan_independent);
   declaration.set_released(flags.released);
@@ -89,6 +91,8 @@ void AddCreate(flags::App& app, Command& chosen) {
   AddAdjacency(*command, flags->adjacency, kAdjacencyChoices);
   AddParameters(*command, flags->parameters, kParametersChoices);
   AddFilter(*command, flags->filter);
+  AddLedgerName(*command, "--budget", flags->budget,
+                "the budget that the run is held to; its filter is taken");
   AddCount(
       *command, "--planned-rounds", flags->planned_rounds, 1,
       "the number of rounds decided in advance; answers give the plan's cost beside the spent");

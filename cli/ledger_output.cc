@@ -56,10 +56,19 @@ std::string ToText(const v1::Ledger& ledger) {
   text += Row("unit of privacy", declaration.unit_of_privacy());
   text += Row("adjacency", v1::Adjacency_Name(declaration.adjacency()));
   text += Row("parameters", v1::Parameters_Name(declaration.parameters()));
+  if (declaration.kind() == v1::BUDGET)
+    text += Row("kind", "a budget: runs are granted parts of it");
+  if (!declaration.budget().empty()) {
+    text += Row("budget", absl::StrCat(declaration.budget(),
+                                       ledger.has_import() ? ", on the original's server" : ""));
+  }
   if (declaration.has_filter()) {
     const bool keeps = declaration.spool_policy() != v1::SPOOL && !ledger.has_import();
     text += Row("filter", absl::StrCat(FilterText(declaration.filter()),
-                                       keeps ? "; the server refuses what would cross it" : ""));
+                                       !keeps ? ""
+                                       : declaration.budget().empty()
+                                           ? "; the server refuses what would cross it"
+                                           : "; of all runs under the budget"));
   }
   if (declaration.planned_rounds() > 0) {
     text += Row("planned rounds", absl::StrCat(declaration.planned_rounds()));

@@ -52,7 +52,8 @@ void Describe(flags::App& app, Command& chosen, std::function<std::string()>& te
       "  dpledger ledger show mnist --server 127.0.0.1:7070\n"
       "\n"
       "Exit codes: 0 ok, 1 failure or refusal, 2 wrong flags, 3 a claim is refuted,\n"
-      "4 not authorised, 6 server unreachable, 130 interrupted.");
+      "4 not authorised, 5 a filter or a budget does not allow it, 6 server unreachable,\n"
+      "130 interrupted.");
   app.set_version_flag("--version", questions::Version());
   app.require_subcommand(0, 1);  // more than one is an error; none is told below, better
   AddQuestionCommands(app, chosen);
@@ -61,6 +62,7 @@ void Describe(flags::App& app, Command& chosen, std::function<std::string()>& te
   AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);
+  AddBudgetCommands(app, chosen);
   AddRegistryCommands(app, chosen);
   AddRecomputeCommands(app, chosen);
   AddAdminCommands(app, chosen);

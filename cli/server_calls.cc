@@ -96,6 +96,18 @@ absl::Status ServerCalls::Watch(
 absl::Status ServerCalls::Call(const google::protobuf::Message& request,
                                google::protobuf::Message& answer) const {
   RETURN_IF_ERROR(channel_.status());
+  absl::Status status = CallOnce(request, answer);
+  // What it spends of a filter is being worked out.
+  for (int tries = 0; tries < kMostTries && ReasonOf(status).reason == "FILTER_NOT_READY";
+       ++tries) {
+    absl::SleepFor(kRetryEvery);
+    status = CallOnce(request, answer);
+  }
+  return status;
+}
+
+absl::Status ServerCalls::CallOnce(const google::protobuf::Message& request,
+                                   google::protobuf::Message& answer) const {
   // Whether it worked shows in the call itself, with the reason if not.
   if (!address_.empty()) {
     (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
@@ -132,14 +144,7 @@ absl::StatusOr<v1::Ledger> ServerCalls::Get(const std::string& name,
 absl::StatusOr<v1::Receipt> ServerCalls::Append(const v1::AppendBatchRequest& request) {
   v1::AppendBatchRequest sent = request;
   const merkle::Hash hash = log_keys_.empty() ? merkle::Hash{} : log_keys_.AskFor(sent);
-  absl::StatusOr<v1::AppendBatchResponse> answer = Ask(sent);
-  // What the batch spends of a filter is being worked out.
-  for (int tries = 0; tries < kMostTries && ReasonOf(answer.status()).reason == "FILTER_NOT_READY";
-       ++tries) {
-    absl::SleepFor(kRetryEvery);
-    answer = Ask(sent);
-  }
-  ASSIGN_OR_RETURN(const v1::AppendBatchResponse response, std::move(answer));
+  ASSIGN_OR_RETURN(const v1::AppendBatchResponse response, Ask(sent));
   RETURN_IF_ERROR(log_keys_.Check(hash, response.receipt()));
   return response.receipt();
 }

@@ -29,6 +29,8 @@ v1::ComputeTuningCostResponse AnswerTo(const v1::ComputeTuningCostRequest&);
 v1::ComputeProfileResponse AnswerTo(const v1::ComputeProfileRequest&);
 v1::CalibrateResponse AnswerTo(const v1::CalibrateRequest&);
 v1::AuditClaimResponse AnswerTo(const v1::AuditClaimRequest&);
+v1::ComputeBudgetResponse AnswerTo(const v1::ComputeBudgetRequest&);
+v1::GrantBudgetResponse AnswerTo(const v1::GrantBudgetRequest&);
 v1::Statement AnswerTo(const v1::GetStatementRequest&);
 v1::Operation AnswerTo(const v1::StartRecomputeRequest&);
 v1::Operation AnswerTo(const v1::GetOperationRequest&);
@@ -104,9 +106,12 @@ class ServerCalls : public bundle::ServedLedgers {
   }
 
  private:
-  // Waits up to a second for the connection: the server may be just starting.
+  // Waits up to a second for the connection: the server may be just starting. Tries again while a
+  // filter's gate is not ready.
   absl::Status Call(const google::protobuf::Message& request,
                     google::protobuf::Message& answer) const;
+  absl::Status CallOnce(const google::protobuf::Message& request,
+                        google::protobuf::Message& answer) const;
   // The same error, with the server's address if nobody answers there.
   absl::Status WithAddress(const absl::Status& status) const;
 

@@ -372,6 +372,105 @@ TEST_F(Ledger, AdaptiveLedgersAreAnsweredByTheirFilter) {
   EXPECT_NEAR(Ok(question).Number("epsilon.upper"), 4.7286, 1e-3);
 }
 
+TEST_F(Ledger, BudgetsBoundTheirRunsTogether) {
+  const std::string budget = "projects/default/ledgers/" + name_;
+  const std::vector<std::string> declared = {"--dataset", name_,         "--unit",
+                                             "user",      "--adjacency", "add-or-remove-one"};
+  const auto with = [](std::vector<std::string> arguments, const std::vector<std::string>& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  const JsonObject made =
+      Ok(with({"budget", "create", name_, "--filter", "mixture:4:1e-6"}, declared));
+  EXPECT_EQ(made.Text("declaration.kind"), "BUDGET");
+  for (const char* run : {"-a", "-b"}) {
+    Ok(with({"ledger", "create", name_ + run, "--parameters", "adaptive", "--budget", name_},
+            declared));
+  }
+  const auto steps = [](const std::string& count) {
+    return std::vector<std::string>{"--noise-multiplier",     "1.1", "--steps", count,
+                                    "--sampling-probability", ".01"};
+  };
+  const JsonObject fits = Ok(with({"budget", "fits", name_}, steps("1000")));
+  EXPECT_TRUE(fits.Flag("fits"));
+  EXPECT_GT(fits.Number("spentWithPlan"), fits.Number("spending.spent"));
+  Ok(with({"budget", "grant", name_, "--for", name_ + "-a", "--reason", "first"}, steps("1000")));
+
+  const JsonObject left = JsonObject(OnServer(with({"budget", "fits", name_}, steps("9000"))).out);
+  EXPECT_FALSE(left.Flag("fits"));
+  const std::string most = left.Text("roundsLeft");
+  const RunResult refused =
+      OnServer(with({"budget", "grant", name_, "--for", name_ + "-b"}, steps("9000")));
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_EQ(JsonObject(refused.out).Text("error.reason"), "BUDGET_EXCEEDED") << refused.out;
+  EXPECT_THAT(JsonObject(refused.out).Text("error.message"),
+              HasSubstr(most + " rounds of its last kind fit"));
+  Ok(with({"budget", "grant", name_, "--for", name_ + "-b"}, steps(most)));
+
+  // The run itself: what it was granted, and no more.
+  const auto run = [&](const std::string& rounds) {
+    return OnServer({"ledger", "append", name_ + "-a", "--events",
+                     folder_.Write("r.jsonl", PoissonRounds("0.01", "1.1", rounds))});
+  };
+  EXPECT_EQ(run("1000").exit_code, 0);
+  EXPECT_EQ(run("1").exit_code, 5);
+  const JsonObject answer = Ok({"epsilon", "--delta", "1e-6", "--ledger", name_ + "-a"});
+  EXPECT_EQ(answer.Number("epsilon.upper"), 4);
+  EXPECT_EQ(Ok({"epsilon", "--delta", "1e-6", "--dataset", name_}).Number("epsilon.upper"), 4);
+
+  const std::string shown = Dpledger({"budget", "show", name_, "--server", server_->address()}).out;
+  EXPECT_THAT(shown, AllOf(HasSubstr("to 2 ledgers"), HasSubstr(budget + "-a: 1000 rounds"),
+                           HasSubstr("noise multiplier 1.1"), Not(HasSubstr("fits"))));
+  EXPECT_EQ(OnServer({"budget", "grant", name_, "--for", name_ + "-a", "--nothing"}).exit_code, 1);
+  Ok({"budget", "grant", name_, "--for", name_ + "-b", "--nothing"});
+  EXPECT_EQ(Ok({"budget", "show", name_}).Array("grants").size(), 2);
+  // Bundles of both verify, each by itself and together, and the list finds them.
+  std::vector<std::string> bundles;
+  for (const std::string& one : {name_, name_ + "-a"}) {
+    bundles.push_back(folder_.path() + "/" + one + ".bundle");
+    Ok({"ledger", "export", one, "--output", bundles.back()});
+    EXPECT_EQ(Dpledger({"ledger", "verify", bundles.back(), "--self-signed"}).exit_code, 0);
+  }
+  const RunResult verified =
+      Dpledger(with({"budget", "verify", "--self-signed", "--json"}, bundles));
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+  const JsonObject both(verified.out);
+  EXPECT_EQ(both.Number("grants"), 3);
+  EXPECT_EQ(both.Array("runs").size(), 1);
+  EXPECT_THAT(both.Texts("missing"), ::testing::ElementsAre(HasSubstr(name_ + "-b")));
+  EXPECT_THAT(Dpledger(with({"budget", "verify", "--self-signed"}, bundles)).out,
+              AllOf(HasSubstr("3, each fitted when it was made"), HasSubstr(", at every entry"),
+                    HasSubstr("NOT CHECKED")));
+  std::swap(bundles[0], bundles[1]);
+  const RunResult swapped = Dpledger(with({"budget", "verify", "--self-signed"}, bundles));
+  EXPECT_EQ(swapped.exit_code, 1);
+  EXPECT_THAT(swapped.err, HasSubstr("is no budget; give the budget's bundle first"));
+  bundles[0] = bundles[1];
+  EXPECT_EQ(Dpledger(with({"budget", "verify", "--self-signed"}, bundles)).exit_code, 3);
+  const auto listed = [&](const std::string& filter) {
+    return Ok({"ledger", "list", "--filter", "dataset = " + name_ + " AND " + filter})
+        .Array("ledgers")
+        .size();
+  };
+  EXPECT_EQ(listed("kind = BUDGET"), 1);
+  EXPECT_EQ(listed("budget = \"" + budget + "\""), 2);
+}
+
+TEST_F(Ledger, WrongBudgetFlagsAreNamed) {
+  const auto wrong = [&](const std::vector<std::string>& arguments, const std::string& message) {
+    const RunResult result = OnServer(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_THAT(result.out + result.err, HasSubstr(message));
+  };
+  wrong({"budget", "fits", "x"}, "a plan: --noise-multiplier or --events");
+  wrong({"budget", "grant", "x", "--for", "y"}, "--nothing");
+  wrong({"budget", "grant", "x", "--for", "y", "--nothing", "--steps", "3"}, "--nothing");
+  wrong({"budget", "grant", "x", "--for", "y", "--steps", "3"}, "--noise-multiplier");
+  wrong({"budget", "grant", "x", "--nothing"}, "--for");
+  wrong({"budget", "create", "x", "--dataset", "d", "--unit", "u", "--adjacency", "zero-out"},
+        "--filter");
+}
+
 TEST_F(Ledger, MixtureFiltersKeepAmplificationAndTellAnOdometer) {
   Create({"--parameters", "adaptive", "--filter", "mixture:4:1e-6"});
   EXPECT_THAT(Dpledger({"ledger", "show", name_, "--server", server_->address()}).out,

@@ -1,0 +1,420 @@
+// dpledger budget create, show, fits, grant, verify.
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "cli/answer_parts.h"
+#include "cli/commands.h"
+#include "cli/difference_advice.h"
+#include "cli/event_file.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/ledger_flags.h"
+#include "cli/ledger_output.h"
+#include "cli/number_text.h"
+#include "cli/question_flags.h"
+#include "cli/server_calls.h"
+#include "cli/trust_flags.h"
+#include "dpledger/v1/command.pb.h"
+#include "events/grant_rules.h"
+#include "events/proto_json.h"
+#include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/file.h"
+#include "ledger_store/bundle/verifier.h"
+#include "questions/held_log.h"
+#include "questions/held_run.h"
+
+namespace dpledger::cli {
+namespace {
+
+// What a run may cost: by flags, by an event file, or nothing.
+struct PlanFlags {
+  RunFlags run;
+  std::string events;
+  bool nothing = false;
+
+  void AddTo(flags::App& app) {
+    run.AddTo(app);
+    app.add_option("--events", events,
+                   "an event file of rounds and mechanisms; - is standard input")
+        ->type_name("FILE");
+  }
+  bool IsGiven() const { return nothing || !events.empty() || !run.GivenFlag().empty(); }
+  // Throws flags::ValidationError unless it is one plan, or none at all.
+  void Check() const {
+    if (nothing && (!events.empty() || !run.GivenFlag().empty())) {
+      throw flags::ValidationError("--nothing", "must not be given beside a plan");
+    }
+    if (!events.empty() && !run.GivenFlag().empty()) {
+      throw flags::ValidationError(run.GivenFlag(), "must not be given beside --events");
+    }
+    if (events.empty() && !run.GivenFlag().empty()) run.Check();
+  }
+  absl::StatusOr<std::vector<v1::Event>> Events() const {
+    if (!events.empty()) {
+      ASSIGN_OR_RETURN(EventFile file, ReadEventFile(events));
+      return std::vector<v1::Event>(file.events.begin(), file.events.end());
+    }
+    if (run.GivenFlag().empty()) return std::vector<v1::Event>();
+    return run.Events();
+  }
+};
+
+std::string EventText(const v1::Event& event) {
+  if (!event.has_rounds()) return events::MessageToJson(event.mechanism());
+  const v1::RoundsEvent& rounds = event.rounds();
+  std::string text =
+      absl::StrCat(rounds.count(), " rounds, ", events::MessageToJson(rounds.scheme()));
+  for (const v1::SumQuery& query : rounds.queries()) {
+    absl::StrAppend(&text, ", noise multiplier ",
+                    TextNear(query.noise_stddev() / query.l2_norm_bound()));
+  }
+  return text;
+}
+
+std::string PlanText(const v1::BudgetGrant& grant) {
+  if (grant.plan().empty()) return "nothing";
+  return absl::StrJoin(grant.plan(), "; ",
+                       [](std::string* out, const v1::Event& event) { *out += EventText(event); });
+}
+
+std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) {
+  const v1::FilterSpending& spending = answer.spending();
+  std::string text =
+      Row("budget", absl::StrCat(answer.budget().name(), " at size ", answer.budget().size()));
+  text += Row("data set", answer.budget().dataset());
+  text += Row("unit of privacy", answer.budget().unit_of_privacy());
+  text += Row("state", v1::LedgerState_Name(answer.budget().state()));
+  text += Row("filter", absl::StrCat(spending.filter(), ", bound ", TextNear(spending.bound())));
+  text += Row("granted", absl::StrCat(TextUp(spending.spent()), " to ", answer.grant_count(),
+                                      answer.grant_count() == 1 ? " ledger" : " ledgers"));
+  for (const v1::BudgetGrant& grant : answer.grants()) {
+    text += Row("  granted", absl::StrCat(grant.ledger(), ": ", PlanText(grant)));
+  }
+  const uint64_t shown = static_cast<uint64_t>(answer.grants_size());
+  if (answer.grant_count() > shown) {
+    text += Row("  granted", absl::StrCat("and ", answer.grant_count() - shown, " more"));
+  }
+  if (!with_plan) return text;
+  text += Row("with the plan",
+              absl::StrCat(TextUp(answer.spent_with_plan()), " of ", TextNear(spending.bound())));
+  const bool sealed = answer.budget().state() == v1::SEALED;
+  text += Row("fits", answer.fits() ? "yes" : sealed ? "NO: the budget is sealed" : "NO");
+  if (answer.has_rounds_left()) {
+    text += Row("rounds that fit",
+                absl::StrCat(answer.rounds_left(), " of its last kind, beside the rest of it"));
+  }
+  return text;
+}
+
+// ---- create ----
+
+struct CreateFlags : LedgerFlags {
+  std::string dataset, unit, description, request_id;
+  v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
+  v1::Filter filter;
+};
+
+absl::Status Create(const CreateFlags& flags, Output& out) {
+  v1::CreateLedgerRequest request;
+  request.set_name(flags.name);
+  request.set_request_id(RequestId(flags.request_id));
+  v1::Declaration& declaration = *request.mutable_declaration();
+  declaration.set_kind(v1::BUDGET);
+  declaration.set_dataset(flags.dataset);
+  declaration.set_unit_of_privacy(flags.unit);
+  declaration.set_adjacency(flags.adjacency);
+  declaration.set_parameters(v1::ADAPTIVE);
+  *declaration.mutable_filter() = flags.filter;
+  declaration.set_description(flags.description);
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Ask(request));
+  out.Answer(ToText(ledger), ledger);
+  return absl::OkStatus();
+}
+
+void AddCreate(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
+      app, "create", "Makes a budget: a bound for all runs over a data set that are put under it.",
+      "  dpledger budget create mnist-2026 --server 127.0.0.1:7070 --dataset mnist --unit example "
+      "--adjacency add-or-remove-one --filter mixture:8:1e-6");
+  auto flags = std::make_shared<CreateFlags>();
+  flags->AddTo(*command);
+  AddName(*command, "--dataset", flags->dataset, 256, "which data set, as its runs declare it")
+      ->required();
+  AddName(*command, "--unit", flags->unit, 256, "what one record is: example, user, hospital")
+      ->required();
+  AddAdjacency(*command, flags->adjacency, "what makes two data sets neighbours")->required();
+  AddFilter(*command, flags->filter)->required();
+  AddText(*command, "--description", flags->description, 4096, "your own words");
+  AddRequestId(*command, flags->request_id);
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Create(*flags, out); }; });
+}
+
+// ---- show, fits ----
+
+struct ShowFlags : ReadFlags {
+  PlanFlags plan;
+  std::string ledger;
+};
+
+absl::Status Show(const ShowFlags& flags, bool with_plan, Output& out) {
+  ServerCalls calls(flags.place);
+  v1::ComputeBudgetRequest request;
+  ASSIGN_OR_RETURN(*request.mutable_budget(), calls.NameOr(flags.name, "NAME"));
+  request.set_ledger(flags.ledger);
+  ASSIGN_OR_RETURN(const std::vector<v1::Event> events, flags.plan.Events());
+  request.mutable_plan()->Assign(events.begin(), events.end());
+  ASSIGN_OR_RETURN(const v1::ComputeBudgetResponse answer, calls.Ask(request));
+  out.Answer(BudgetText(answer, with_plan), answer);
+  if (!with_plan || answer.fits()) return absl::OkStatus();
+  const bool sealed = answer.budget().state() == v1::SEALED;
+  return WithReason(
+      absl::FailedPreconditionError(sealed ? "the budget is sealed: nothing more is granted"
+                                           : "the plan does not fit into what is left"),
+      {questions::kBudgetExceeded, {}});
+}
+
+void AddShow(flags::App& app, Command& chosen) {
+  flags::App* command =
+      AddCommand(app, "show", "Shows what is granted of a budget, and to whom.",
+                 "  dpledger budget show mnist-2026 --server 127.0.0.1:7070\n"
+                 "  dpledger budget show mnist-2026 --store folder.ledger --json");
+  auto flags = std::make_shared<ShowFlags>();
+  flags->AddTo(*command);
+  command->callback(
+      [flags, &chosen] { chosen = [flags](Output& out) { return Show(*flags, false, out); }; });
+}
+
+void AddFits(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
+      app, "fits", "Says whether a plan fits into what is left of a budget. Grants nothing.",
+      "  dpledger budget fits mnist-2026 --server 127.0.0.1:7070 --noise-multiplier 1 "
+      "--sampling-probability .01 --steps 10000");
+  auto flags = std::make_shared<ShowFlags>();
+  flags->AddTo(*command);
+  flags->plan.AddTo(*command);
+  AddLedgerName(*command, "--for", flags->ledger,
+                "the ledger that the plan is for, whose earlier grant it replaces");
+  command->callback([flags, &chosen] {
+    flags->plan.Check();
+    if (!flags->plan.IsGiven())
+      throw flags::RequiredError("a plan: --noise-multiplier or --events");
+    chosen = [flags](Output& out) { return Show(*flags, true, out); };
+  });
+}
+
+// ---- grant ----
+
+struct GrantFlags : LedgerFlags {
+  PlanFlags plan;
+  std::string ledger, reason, request_id;
+};
+
+absl::Status Grant(const GrantFlags& flags, Output& out) {
+  v1::GrantBudgetRequest request;
+  request.set_budget(flags.name);
+  request.set_ledger(flags.ledger);
+  request.set_request_id(RequestId(flags.request_id));
+  request.set_reason(flags.reason);
+  ASSIGN_OR_RETURN(const std::vector<v1::Event> events, flags.plan.Events());
+  request.mutable_plan()->Assign(events.begin(), events.end());
+  ASSIGN_OR_RETURN(const v1::GrantBudgetResponse answer, ServerCalls(flags.server).Ask(request));
+  v1::BudgetGrant granted;
+  *granted.mutable_plan() = request.plan();
+  out.Answer(Row("granted", absl::StrCat(flags.ledger, ": ", PlanText(granted))) +
+                 Row("entry", absl::StrCat(answer.receipt().first_sequence(), " of ", flags.name)),
+             answer);
+  return absl::OkStatus();
+}
+
+void AddGrant(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
+      app, "grant",
+      "Sets aside, of a budget, what a run may cost in all. It takes the place of what the run was "
+      "granted before: a smaller plan gives the rest back.",
+      "  dpledger budget grant mnist-2026 --server 127.0.0.1:7070 --for run-17 "
+      "--noise-multiplier 1 --sampling-probability .01 --steps 10000\n"
+      "  dpledger budget grant mnist-2026 --server 127.0.0.1:7070 --for run-18 --nothing");
+  auto flags = std::make_shared<GrantFlags>();
+  flags->AddTo(*command);
+  flags->plan.AddTo(*command);
+  command->add_flag("--nothing", flags->plan.nothing,
+                    "give back all of it, of a run that has spent nothing");
+  AddLedgerName(*command, "--for", flags->ledger, "the ledger that declares the budget")
+      ->required();
+  AddText(*command, "--reason", flags->reason, 1024, "your own words, kept in both ledgers");
+  AddRequestId(*command, flags->request_id);
+  command->callback([flags, &chosen] {
+    flags->plan.Check();
+    if (!flags->plan.IsGiven()) {
+      throw flags::RequiredError("a plan: --noise-multiplier, --events or --nothing");
+    }
+    chosen = [flags](Output& out) { return Grant(*flags, out); };
+  });
+}
+
+// ---- verify ----
+
+struct VerifyFlags {
+  std::vector<std::string> bundles;
+  TrustFlags trust;
+};
+
+// A bundle that was verified, and whose every entry held.
+struct HeldBundle {
+  questions::HeldLog log;
+  std::unique_ptr<bundle::Verifier> verifier;
+
+  const std::string& origin() const { return verifier->evidence().checkpoint().origin; }
+  // That the server gives the ledger of this name (docs/formats.md, section 7).
+  std::string OriginOf(const std::string& ledger) const {
+    return absl::StrCat(verifier->evidence().registry().origin, "/", ledger);
+  }
+  v1::FilterSpending Spending() const {
+    v1::FilterSpending spending;
+    const questions::HeldRun& run = log.run();
+    spending.set_ledger(origin());
+    spending.set_filter(Name(run.filter()));
+    spending.set_bound(BoundOf(run.filter()));
+    spending.set_spent(run.Spent());
+    if (!run.terms().under_budget) return spending;
+    spending.set_budget(log.declaration().budget());
+    spending.set_granted(SpentBy(run.filter(), run.terms().granted.Total()));
+    return spending;
+  }
+};
+
+absl::StatusOr<std::unique_ptr<HeldBundle>> ReadBundle(const std::string& path,
+                                                       const VerifyFlags& flags,
+                                                       bundle::VerifierOptions options) {
+  auto held = std::make_unique<HeldBundle>();
+  absl::Status broken;  // of the budget: what the bundle is comes first
+  options.entries = [&](std::string_view entry) {
+    if (broken.ok()) broken = held->log.Add(entry);
+    return absl::OkStatus();
+  };
+  held->verifier = std::make_unique<bundle::Verifier>(std::move(options));
+  ASSIGN_OR_RETURN(bundle::FileSource file, bundle::FileSource::Open(path));
+  for (const absl::Status& status : {bundle::VerifyBundle(file, *held->verifier),
+                                     flags.trust.CheckTrust(held->verifier->evidence()), broken}) {
+    if (status.ok()) continue;
+    return WithReason(absl::Status(status.code(), absl::StrCat(path, ": ", status.message())),
+                      ReasonOf(status));
+  }
+  return held;
+}
+
+absl::Status Contradiction(const HeldBundle& run, const std::string& what) {
+  return bundle::Differs(bundle::kBudgetClass, run.origin(), what);
+}
+
+// Both tell of the same grants, each as far as it goes.
+absl::Status CheckRun(const HeldBundle& budget, const HeldBundle& run) {
+  const v1::Declaration& declared = run.log.declaration();
+  if (run.OriginOf(declared.budget()) != budget.origin()) {
+    return Contradiction(run, absl::StrCat("is under the budget ", run.OriginOf(declared.budget()),
+                                           ", not under ", budget.origin()));
+  }
+  if (const char* field = events::NotOfBudget(budget.log.declaration(), declared)) {
+    return Contradiction(run, absl::StrCat("declaration.", field, " must be the budget's"));
+  }
+  std::vector<const v1::BudgetGrant*> told;
+  for (const v1::BudgetGrant& grant : budget.log.grants()) {
+    if (budget.OriginOf(grant.ledger()) == run.origin()) told.push_back(&grant);
+  }
+  const std::vector<v1::BudgetGrant>& grants = run.log.grants();
+  for (size_t i = 0; i < std::min(told.size(), grants.size()); ++i) {
+    if (told[i]->SerializeAsString() == grants[i].SerializeAsString()) continue;
+    return Contradiction(run, absl::StrCat("its grant ", i + 1, " is not what the budget says"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Verify(const VerifyFlags& flags, Output& out) {
+  ASSIGN_OR_RETURN(const bundle::VerifierOptions options, flags.trust.Options());
+  std::vector<std::unique_ptr<HeldBundle>> all;
+  for (const std::string& path : flags.bundles) {
+    ASSIGN_OR_RETURN(all.emplace_back(), ReadBundle(path, flags, options));
+  }
+  const HeldBundle& budget = *all.front();
+  if (!budget.log.run().terms().is_budget) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.bundles.front(), ": is no budget; give the budget's bundle first"));
+  }
+  v1::BudgetVerified answer;
+  answer.set_verified(!budget.verifier->evidence().own_keys());
+  answer.set_origin(budget.origin());
+  answer.set_size(budget.verifier->rules().size());
+  *answer.mutable_spending() = budget.Spending();
+  answer.set_grants(budget.log.grants().size());
+  std::set<std::string> missing;
+  for (const v1::BudgetGrant& grant : budget.log.grants()) {
+    missing.insert(budget.OriginOf(grant.ledger()));
+  }
+  std::string text = Row(answer.verified() ? "verified" : "agrees with itself",
+                         absl::StrCat(answer.origin(), " at size ", answer.size()));
+  text += Row("grants", absl::StrCat(answer.grants(), ", each fitted when it was made: ",
+                                     TextUp(answer.spending().spent()), " of ",
+                                     TextNear(answer.spending().bound()), " is granted"));
+  for (size_t i = 1; i < all.size(); ++i) {
+    RETURN_IF_ERROR(CheckRun(budget, *all[i]));
+    missing.erase(all[i]->origin());
+    v1::BudgetVerified::Run& run = *answer.add_runs();
+    run.set_origin(all[i]->origin());
+    run.set_size(all[i]->verifier->rules().size());
+    *run.mutable_spending() = all[i]->Spending();
+    text += Row("run", absl::StrCat(run.origin(), " at size ", run.size(), ": spent ",
+                                    TextUp(run.spending().spent()), " of ",
+                                    TextUp(run.spending().granted()), ", at every entry"));
+  }
+  for (const std::string& origin : missing) {
+    answer.add_missing(origin);
+    text += Row("NOT CHECKED", absl::StrCat(origin, ": its bundle was not given"));
+  }
+  out.Answer(text, answer);
+  return absl::OkStatus();
+}
+
+void AddVerify(flags::App& app, Command& chosen) {
+  flags::App* command = AddCommand(
+      app, "verify",
+      "Checks, offline from bundles, that a budget was kept: every grant fitted when it was made, "
+      "no entry of a run cost more than its grant, and both say the same of each. Exit code 5 if "
+      "it was not kept, 3 if a bundle is not what was signed.",
+      "  dpledger budget verify mnist-2026.bundle run-17.bundle run-18.bundle --key-file "
+      "server.keys");
+  auto flags = std::make_shared<VerifyFlags>();
+  command
+      ->add_option("BUNDLE", flags->bundles, "the budget's, and after that those of runs under it")
+      ->required();
+  flags->trust.AddTo(*command);
+  command->callback([flags, &chosen] {
+    chosen = [flags](Output& out) { return WithAdvice(Verify(*flags, out)); };
+  });
+}
+
+}  // namespace
+
+void AddBudgetCommands(flags::App& app, Command& chosen) {
+  flags::App* budget =
+      app.add_subcommand("budget", "Bounds what all runs over a data set may cost together.");
+  budget->footer(
+      "  dpledger budget create mnist-2026 --server 127.0.0.1:7070 --dataset mnist --unit example "
+      "--adjacency add-or-remove-one --filter mixture:8:1e-6\n"
+      "  dpledger budget show mnist-2026 --server 127.0.0.1:7070");
+  budget->require_subcommand(0, 1);
+  AddCreate(*budget, chosen);
+  AddShow(*budget, chosen);
+  AddFits(*budget, chosen);
+  AddGrant(*budget, chosen);
+  AddVerify(*budget, chosen);
+}
+
+}  // namespace dpledger::cli
