@@ -116,6 +116,12 @@ absl::StatusOr<uint64_t> Recorder::RecordMechanism(const accountant::Mechanism& 
   return recorder_->RecordMechanism(event.mechanism());
 }
 
+absl::Status Recorder::RequestGrant(const std::vector<accountant::Event>& plan) {
+  std::vector<v1::Event> events(plan.size());
+  for (size_t i = 0; i < plan.size(); ++i) events::ToMessage(plan[i], events[i]);
+  return recorder_->RequestGrant(events);
+}
+
 absl::Status Recorder::AwaitReleasable(uint64_t number) {
   return recorder_->AwaitReleasable(number);
 }

@@ -39,6 +39,9 @@ struct Declaration {
   uint64_t planned_rounds = 0;    // FIXED: the number decided in advance; 0 if it is not stated
   bool plan_independent = false;  // the plan did not depend on outputs of other ledgers
   std::variant<std::monostate, RdpFilter, ZcdpFilter, GdpFilter, MixtureFilter> filter;
+  // That the run is held to (docs/budgets.md): its name, `x` or
+  // projects/{project}/ledgers/{ledger}. The filter is the budget's then, and need not be given.
+  std::string budget;
   std::string released;     // "final model", "all checkpoints". At most 1024 bytes
   std::string description;  // the trainer's own words. At most 4096 bytes
 };

@@ -318,6 +318,27 @@ absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEve
   });
 }
 
+absl::Status PrivacyRecorder::RequestGrant(const std::vector<v1::Event>& plan) {
+  v1::GrantBudgetRequest request;
+  request.set_budget(options_.declaration.budget());
+  request.set_ledger(options_.ledger);
+  request.set_request_id(internal::NewRequestId());
+  request.mutable_plan()->Assign(plan.begin(), plan.end());
+  const absl::Time deadline = absl::Now() + options_.open_timeout;
+  internal::Backoff backoff(options_.first_backoff, options_.longest_backoff);
+  while (true) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(deadline));
+    v1::GrantBudgetResponse response;
+    const absl::Status granted =
+        connection::FromGrpc(stub_->GrantBudget(&context, request, &response));
+    if (granted.ok() || internal::IsRefusal(granted)) return granted;
+    const absl::Duration wait = backoff.Next();
+    if (absl::Now() + wait >= deadline) return granted;
+    absl::SleepFor(wait);
+  }
+}
+
 absl::Status PrivacyRecorder::AwaitReleasable(uint64_t number) {
   uint64_t first = 0, end = 0;
   {

@@ -124,6 +124,12 @@ class PrivacyRecorder : public EventRecorder {
                                        std::vector<v1::SumQuery> queries) override;
   absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override;
 
+  // Sets aside, of the budget that the declaration names, what the run may cost in all: `rounds`
+  // and `mechanism` events, in place of what it was granted before. A smaller plan gives the rest
+  // back. Waits for the server, until the open timeout. FAILED_PRECONDITION (BUDGET_EXCEEDED: it
+  // does not fit; GRANT_BELOW_SPENT; NO_BUDGET).
+  absl::Status RequestGrant(const std::vector<v1::Event>& plan);
+
   // FAILED_PRECONDITION if `number` was not recorded here, or (FAIL_CLOSED, reason FILTER_CROSSED)
   // if it, or one before it that nobody awaited, would have crossed the ledger's filter: that one
   // is not in the ledger, and others may still be recorded; any refusal of the server; SPOOL: the

@@ -9,18 +9,22 @@
 #include "client/c/read.h"
 #include "client/c/scheme.h"
 #include "client/event_recorder.h"
+#include "dpledger/v1/ledger.pb.h"
+#include "events/event_values.h"
+#include "events/field_checks.h"
 
 namespace dpledger::client::c {
 namespace {
 
-absl::StatusOr<v1::MechanismEvent> ParseMechanism(const void* event, size_t size) {
-  RETURN_IF_ERROR(CheckGiven(event, "event"));
-  v1::MechanismEvent mechanism;
-  if (size > INT_MAX || !mechanism.ParseFromArray(event, static_cast<int>(size))) {
-    return FieldError("event", absl::StrCat("must be a serialised MechanismEvent, got ", size,
-                                            " bytes that are not"));
+template <typename Message>
+absl::StatusOr<Message> Parse(const char* field, const void* bytes, size_t size) {
+  RETURN_IF_ERROR(CheckGiven(bytes, field));
+  Message message;
+  if (size > INT_MAX || !message.ParseFromArray(bytes, static_cast<int>(size))) {
+    return FieldError(field, absl::StrCat("must be a serialised ", Message::descriptor()->name(),
+                                          ", got ", size, " bytes that are not"));
   }
-  return mechanism;
+  return message;
 }
 
 }  // namespace
@@ -93,9 +97,28 @@ dpledger_status dpledger_recorder_record_mechanism(dpledger_recorder* recorder, 
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
     RETURN_IF_ERROR(CheckGiven(number, "number"));
-    ASSIGN_OR_RETURN(const auto mechanism, dpledger::client::c::ParseMechanism(event, size));
+    ASSIGN_OR_RETURN(const auto mechanism, dpledger::client::c::Parse<dpledger::v1::MechanismEvent>(
+                                               "event", event, size));
     ASSIGN_OR_RETURN(*number, recorder->recorder->events()->RecordMechanism(mechanism));
     return absl::OkStatus();
+  });
+}
+
+dpledger_status dpledger_recorder_request_grant(dpledger_recorder* recorder, const void* grant,
+                                                size_t size, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    ASSIGN_OR_RETURN(const auto parsed,
+                     dpledger::client::c::Parse<dpledger::v1::BudgetGrant>("grant", grant, size));
+    std::vector<dpledger::accountant::Event> plan;
+    for (int i = 0; i < parsed.plan_size(); ++i) {
+      auto event = dpledger::events::ValueOf(parsed.plan(i));
+      if (!event.ok()) {
+        return dpledger::events::Within(dpledger::events::Element("plan", i), event.status());
+      }
+      plan.push_back(*std::move(event));
+    }
+    return recorder->recorder->RequestGrant(plan);
   });
 }
 

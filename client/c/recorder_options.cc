@@ -55,6 +55,7 @@ absl::StatusOr<Declaration> ReadDeclaration(const dpledger_declaration* given) {
   ASSIGN_OR_RETURN(declaration.plan_independent,
                    ReadFlag("declaration.plan_independent", read.plan_independent));
   ASSIGN_OR_RETURN(declaration.filter, ReadFilter(read));
+  ASSIGN_OR_RETURN(declaration.budget, ReadText("declaration.budget", read.budget, ""));
   return declaration;
 }
 

@@ -158,6 +158,8 @@ typedef struct dpledger_declaration {
   double filter_order;
   double filter_bound;
   double filter_delta;  // of a mixture filter: in (0, 1)
+  // The budget that the run is held to (docs/budgets.md), or NULL. The filter is the budget's then.
+  const char* budget;
 } dpledger_declaration;
 
 // Keeps what another process needs to carry on a run that was killed: an epoch's partition, the
@@ -293,12 +295,20 @@ DPLEDGER_API dpledger_status dpledger_recorder_record_mechanism(dpledger_recorde
                                                                 const void* event, size_t size,
                                                                 uint64_t* number,
                                                                 dpledger_error* error);
+// Sets aside, of the budget that the declaration names (docs/budgets.md), what the run may cost in
+// all, in place of what it was granted before: `grant` is a serialised dpledger.v1.BudgetGrant of
+// `size` bytes (proto/dpledger/v1/ledger.proto), of which `plan` alone is read. A smaller plan
+// gives the rest back. Waits for the server, for open_timeout_seconds. FAILED_PRECONDITION with
+// reason BUDGET_EXCEEDED if it does not fit, GRANT_BELOW_SPENT, NO_BUDGET.
+DPLEDGER_API dpledger_status dpledger_recorder_request_grant(dpledger_recorder* recorder,
+                                                             const void* grant, size_t size,
+                                                             dpledger_error* error);
 // Waits until everything up to `number` may be released; on an error nothing may be.
 // FAILED_PRECONDITION if it was not recorded with this recorder, or (reason FILTER_CROSSED) if it,
-// or one before it that nobody awaited, would have crossed the ledger's filter: that is not in the
-// ledger, and others may still be recorded; any refusal of the server;
-// DEADLINE_EXCEEDED when it was not durable in release_timeout_seconds, and it may then be awaited
-// again.
+// or one before it that nobody awaited, would have crossed the ledger's filter, or
+// (BUDGET_EXCEEDED) cost more than the ledger was granted of its budget: that is not in the ledger,
+// and others may still be recorded; any refusal of the server; DEADLINE_EXCEEDED when it was not
+// durable in release_timeout_seconds, and it may then be awaited again.
 DPLEDGER_API dpledger_status dpledger_recorder_await_releasable(dpledger_recorder* recorder,
                                                                 uint64_t number,
                                                                 dpledger_error* error);

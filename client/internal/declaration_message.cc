@@ -1,6 +1,7 @@
 #include "client/internal/declaration_message.h"
 
 #include "events/declaration_rules.h"
+#include "events/names.h"
 
 namespace dpledger::client::internal {
 namespace {
@@ -42,6 +43,9 @@ v1::Declaration ToMessage(const Declaration& declaration) {
   message.set_plan_independent(declaration.plan_independent);
   if (declaration.filter.index() != 0)
     std::visit(FilterMessage{*message.mutable_filter()}, declaration.filter);
+  // A name that is none is the server's to refuse.
+  const absl::StatusOr<std::string> budget = events::FullLedgerName(declaration.budget);
+  message.set_budget(budget.ok() && !declaration.budget.empty() ? *budget : declaration.budget);
   message.set_released(declaration.released);
   message.set_description(declaration.description);
   return message;

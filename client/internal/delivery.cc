@@ -255,8 +255,8 @@ absl::Status Delivery::Explain(const absl::Status& status) const {
 bool Delivery::Withdraw(const absl::Status& refusal) {
   const std::string reason = ReasonOf(refusal).reason;
   return options_.withdraws && acknowledged_ < end_ &&
-         (reason == "FILTER_CROSSED" || reason == "FILTER_CANNOT_COUNT" ||
-          reason == "REQUEST_ID_REUSED") &&
+         (reason == "FILTER_CROSSED" || reason == "BUDGET_EXCEEDED" ||
+          reason == "FILTER_CANNOT_COUNT" || reason == "REQUEST_ID_REUSED") &&
          withdrawn_.try_emplace(acknowledged_, Withdrawal{refusal}).second;
 }
 

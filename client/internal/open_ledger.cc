@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -60,11 +61,16 @@ v1::Declaration Normalised(v1::Declaration declaration) {
   return declaration;
 }
 
-absl::Status CheckSame(const v1::Ledger& ledger, const v1::Declaration& declaration) {
+// A filter that is left out under a budget is the budget's.
+absl::Status CheckSame(const v1::Ledger& ledger, v1::Declaration declaration) {
+  const v1::Declaration& made = ledger.declaration();
+  if (!declaration.budget().empty() && !declaration.has_filter() && made.has_filter()) {
+    *declaration.mutable_filter() = made.filter();
+  }
   std::string differences;
   google::protobuf::util::MessageDifferencer differencer;
   differencer.ReportDifferencesToString(&differences);
-  if (differencer.Compare(Normalised(ledger.declaration()), Normalised(declaration))) {
+  if (differencer.Compare(Normalised(made), Normalised(std::move(declaration)))) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(

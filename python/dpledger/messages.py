@@ -909,6 +909,34 @@ class ToeplitzEncoder(Message):
         self.min_separation_sampling = min_separation_sampling
 
 
+class BudgetGrant(Message):
+    """So much of a budget is set aside for a ledger: in the budget it is counted whole, in the ledger it is what the
+    run may cost. It takes the place of what the ledger was granted before.
+
+    budget: name, on this server
+    ledger: name, on this server
+    plan: What the ledger's own entries may cost in all, from the first one on: at most 64 `rounds` and `mechanism`
+        events. None: nothing. Other events are taken too, as long as they cost no more by any measure of the
+        budget's filter.
+    reason: at most 1024 bytes
+    """
+    budget: str
+    ledger: str
+    plan: Sequence[Event]
+    reason: str
+    _wire = (
+        (1, "budget", "string", ""),
+        (2, "ledger", "string", ""),
+        (3, "plan", "Event", "*"),
+        (4, "reason", "string", ""),)
+
+    def __init__(self, budget: str, ledger: str, plan: Sequence[Event], reason: str) -> None:
+        self.budget = budget
+        self.ledger = ledger
+        self.plan = plan
+        self.reason = reason
+
+
 class Subject(Message):
     """What a question is about: one or several ledgers (composed), or events given here, or ledgers plus what-if
     events."""
@@ -1021,6 +1049,7 @@ class FilterSpending(Message):
     odometer: Mixture filters only. With a probability of at least 1 - delta over the run's own outputs, the privacy
         loss of all that the ledger has released was at most `odometer` at every time, rounded up, whatever the
         bound. It speaks of the run that happened; it is no differential privacy.
+    budget: Ledgers under a budget: its name, and what the ledger's grant comes to, in the same units, rounded up.
     """
     ledger: str = ""
     filter: str = ""
@@ -1028,22 +1057,28 @@ class FilterSpending(Message):
     spent: float = 0.0
     odometer: float = 0.0
     delta: float = 0.0
+    budget: str = ""
+    granted: float = 0.0
     _wire = (
         (1, "ledger", "string", ""),
         (2, "filter", "string", ""),
         (3, "bound", "double", ""),
         (4, "spent", "double", ""),
         (5, "odometer", "double", ""),
-        (6, "delta", "double", ""),)
+        (6, "delta", "double", ""),
+        (7, "budget", "string", ""),
+        (8, "granted", "double", ""),)
 
     def __init__(self, ledger: str = "", filter: str = "", bound: float = 0.0, spent: float = 0.0, odometer: float =
-                 0.0, delta: float = 0.0) -> None:
+                 0.0, delta: float = 0.0, budget: str = "", granted: float = 0.0) -> None:
         self.ledger = ledger
         self.filter = filter
         self.bound = bound
         self.spent = spent
         self.odometer = odometer
         self.delta = delta
+        self.budget = budget
+        self.granted = granted
 
 
 class LedgerReference(Message):
@@ -1814,6 +1849,65 @@ class ErrorRateBounds(Message):
         self.type_two = type_two
 
 
+class ComputeBudgetRequest(Message):
+    """What ComputeBudget is asked.
+
+    plan: as in BudgetGrant: what if this were granted too
+    ledger: to this ledger, instead of what it was granted before. Empty: to another one
+    """
+    budget: str = ""
+    plan: Sequence[Event] = ()
+    ledger: str = ""
+    _wire = (
+        (1, "budget", "string", ""),
+        (2, "plan", "Event", "*"),
+        (3, "ledger", "string", ""),)
+
+    def __init__(self, budget: str = "", plan: Sequence[Event] = (), ledger: str = "") -> None:
+        self.budget = budget
+        self.plan = plan
+        self.ledger = ledger
+
+
+class ComputeBudgetResponse(Message):
+    """What ComputeBudget answers.
+
+    budget: as it was read
+    spending: `spent` is what is granted, whether it was used or not
+    grants: by ledger; at most 1000, and about 1 MiB
+    grant_count: all of them
+    spent_with_plan: of spending.bound, rounded up
+    rounds_left: How many rounds of the plan's last event would fit beside the rest of it; absent where that is no
+        rounds, or of whole epochs, and of a sealed budget.
+    """
+    budget: Optional[LedgerReference] = None
+    spending: Optional[FilterSpending] = None
+    grants: Sequence[BudgetGrant] = ()
+    grant_count: int = 0
+    spent_with_plan: float = 0.0
+    fits: bool = False
+    rounds_left: Optional[int] = None
+    _wire = (
+        (1, "budget", "LedgerReference", ""),
+        (2, "spending", "FilterSpending", ""),
+        (3, "grants", "BudgetGrant", "*"),
+        (4, "grant_count", "uint64", ""),
+        (5, "spent_with_plan", "double", ""),
+        (6, "fits", "bool", ""),
+        (7, "rounds_left", "uint64", "?"),)
+
+    def __init__(self, budget: Optional[LedgerReference] = None, spending: Optional[FilterSpending] = None, grants:
+                 Sequence[BudgetGrant] = (), grant_count: int = 0, spent_with_plan: float = 0.0, fits: bool = False,
+                 rounds_left: Optional[int] = None) -> None:
+        self.budget = budget
+        self.spending = spending
+        self.grants = grants
+        self.grant_count = grant_count
+        self.spent_with_plan = spent_with_plan
+        self.fits = fits
+        self.rounds_left = rounds_left
+
+
 Trials = Union[
     NegativeBinomialTrials, PoissonTrials, FixedTrials, BinomialTrials, LeastCostTrials]
 MechanismEvent = Union[
@@ -1897,4 +1991,5 @@ RESPONSES: Dict[str, Any] = {
     "ComputeTuningCost": ComputeTuningCostResponse,
     "ComputeProfile": ComputeProfileResponse,
     "AuditClaim": AuditClaimResponse,
+    "ComputeBudget": ComputeBudgetResponse,
 }

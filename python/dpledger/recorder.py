@@ -16,7 +16,8 @@ from . import _client, _decoding, _wire, _words
 from ._client import Handle, call
 from .answers import EpsilonAnswer
 from .errors import Error, InvalidArgument, WrongType
-from .messages import FOLDED, ComputeEpsilonResponse, MechanismEvent, SamplingScheme, SumQuery
+from .messages import (FOLDED, BudgetGrant, ComputeEpsilonResponse, MechanismEvent, RoundsEvent,
+                       SamplingScheme, SumQuery)
 
 _SCHEMES = {held: (name, _client.SCHEMES[name]) for name, held in FOLDED["SamplingScheme"].values()}
 
@@ -73,6 +74,9 @@ class Recorder(Handle):
     filter: of an adaptive ledger: ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp",
         rho) or ("gdp", mu). Under "fail-closed" a round that would cross it is refused before its
         release: Error with reason "FILTER_CROSSED"; others may be recorded still
+    budget: the name of a budget over the data set, whose filter is taken: a round that costs more
+        than was granted (request_grant) is refused before its release: Error with reason
+        "BUDGET_EXCEEDED"
     spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here,
         or spool in `path`
     policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool",
@@ -101,7 +105,8 @@ class Recorder(Handle):
                  writer: Optional[str] = None, adjacency: str = "add-or-remove-one",
                  parameters: str = "fixed", planned_rounds: int = 0, plan_independent: bool = False,
                  released: Optional[str] = None, description: Optional[str] = None,
-                 filter: Optional[Tuple[Any, ...]] = None, spool: Optional[str] = None,
+                 filter: Optional[Tuple[Any, ...]] = None, budget: Optional[str] = None,
+                 spool: Optional[str] = None,
                  spool_bound_bytes: int = 0, policy: str = "fail-closed", plan_varies: bool = False,
                  state_key: Optional[str] = None, state_folder: Optional[str] = None,
                  open_timeout: float = 0.0, release_timeout: float = 0.0,
@@ -121,7 +126,7 @@ class Recorder(Handle):
             adjacency=_client.word(adjacency, _client.ADJACENCIES, "adjacency"),
             parameters=_client.word(parameters, _client.PARAMETERS, "parameters"),
             planned_rounds=_client.whole(planned_rounds, "planned_rounds"),
-            plan_independent=bool(plan_independent))
+            plan_independent=bool(plan_independent), budget=text(budget, "budget"))
         if filter is not None:
             _put_filter(declaration, filter)
         options = _client.RecorderOptions(
@@ -192,6 +197,18 @@ class Recorder(Handle):
         number = ctypes.c_uint64()
         self._call("record_mechanism", data, ctypes.c_size_t(len(data)), ctypes.byref(number))
         return Round(self, number.value)
+
+    def request_grant(self, plan: Sequence[Union[RoundsEvent, MechanismEvent]]) -> None:
+        """Sets aside, of the budget that the ledger is under, what the run may cost in all, in
+        place of what it was granted before. A smaller plan gives the rest back.
+
+        plan: at most 64 events: a RoundsEvent for equal rounds, and other mechanisms
+
+        Raises Error: FAILED_PRECONDITION with the reason BUDGET_EXCEEDED if it does not fit,
+        GRANT_BELOW_SPENT if the run has spent more, NO_BUDGET.
+        """
+        data = _wire.encode(BudgetGrant(budget="", ledger="", plan=list(plan), reason=""))
+        self._call("request_grant", data, ctypes.c_size_t(len(data)))
 
     def undelivered(self) -> int:
         """How many batches (a round is one) the ledger has not acknowledged yet."""

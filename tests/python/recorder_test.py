@@ -285,6 +285,39 @@ class Recording:
 
 
 class OnAServer(Recording, support.WithServer):
+    def test_run_under_a_budget_costs_no_more_than_it_was_granted(self):
+        self.program("budget", "create", "budget", "--dataset", "points", "--unit", "point",
+                     "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")
+        plan = lambda count: dpledger.RoundsEvent(  # noqa: E731
+            dpledger.FullBatch(), [dpledger.SumQuery(1.0, 2.0)], count)
+        eighth = dpledger.SumQuery(0.5, 1.0)  # rho of 1/8 each
+        for name, count in (("first", 6), ("second", 2)):
+            with self.recorder(name, parameters="adaptive", budget="budget") as ledger:
+                with self.assertRaisesRegex(dpledger.Error, "8 rounds|6 rounds|2 rounds") as over:
+                    ledger.request_grant([plan(9)])
+                self.assertEqual(over.exception.reason, "BUDGET_EXCEEDED")
+                ledger.request_grant([plan(count)])
+                for _ in range(count):
+                    ledger.round(dpledger.FullBatch(), eighth).await_releasable()
+                with self.assertRaisesRegex(dpledger.Error, "than the ledger was granted") as over:
+                    ledger.round(dpledger.FullBatch(), eighth).await_releasable()
+                self.assertEqual(over.exception.reason, "BUDGET_EXCEEDED")
+                with self.assertRaises(dpledger.Error) as below:
+                    ledger.request_grant([])
+                self.assertEqual(below.exception.reason, "GRANT_BELOW_SPENT")
+                self.assertAlmostEqual(ledger.epsilon(delta=1e-5).epsilon.upper, 7.0772, 4)
+        # Opened again: the filter that nobody gave is the budget's.
+        ledger = self.recorder("third", parameters="adaptive", budget="budget")
+        with self.assertRaisesRegex(dpledger.Error, "0 rounds of its last kind fit"):
+            ledger.request_grant([plan(1)])
+        ledger.leave()
+        with self.recorder("third", parameters="adaptive", budget="budget"):
+            pass
+        with self.assertRaisesRegex(dpledger.Error, "no such ledger"):
+            self.recorder("fourth", parameters="adaptive", budget="missing")
+        with self.assertRaisesRegex(dpledger.Error, "dataset: must be the budget's"):
+            self.recorder("fourth", dataset="other", parameters="adaptive", budget="budget")
+
     def test_the_environment_says_where_the_server_is(self):
         os.environ["DPLEDGER_SERVER"] = self.server.address
         self.addCleanup(os.environ.pop, "DPLEDGER_SERVER")

@@ -168,6 +168,10 @@ class Recorder {
   absl::StatusOr<uint64_t> RecordRound(const SamplingScheme& scheme,
                                        const std::vector<SumQuery>& queries);
   absl::StatusOr<uint64_t> RecordMechanism(const accountant::Mechanism& mechanism);
+  // Of the budget that the declaration names (docs/budgets.md), sets aside what the run may cost in
+  // all: rounds that are grouped, and mechanisms. A smaller plan than before gives the rest back.
+  // FAILED_PRECONDITION (BUDGET_EXCEEDED: it does not fit; GRANT_BELOW_SPENT; NO_BUDGET).
+  absl::Status RequestGrant(const std::vector<accountant::Event>& plan);
   // OK once everything up to that number may be released under the policy.
   absl::Status AwaitReleasable(uint64_t number);
 
