@@ -10,6 +10,7 @@ import { askedDelta, statementAddress } from "../router";
 import { Name, OrNames, shortName, visible } from "../text/names";
 import { entriesText, grouped, number, plural } from "../text/numbers";
 import { isOdometer } from "../text/words";
+import { Budget } from "./budget";
 import { LedgerTable, useLedgers, type Row } from "./ledger_list";
 import { Refused } from "./refused";
 import { ALL } from "./requests";
@@ -71,6 +72,20 @@ function Total({ of: answer, rows }: { of: ComputeEpsilonResponse; rows: Row[] }
   );
 }
 
+// Where there are budgets, the runs that they do not bound.
+function Unbudgeted({ of: rows, budgets }: { of: Row[]; budgets: number }) {
+  const free = rows.filter(({ ledger }) => !ledger.declaration?.budget);
+  if (!budgets || !free.length) return null;
+  const names = free.slice(0, 5).map(({ ledger }) => visible(shortName(ledger.name)));
+  return (
+    <p class="bar-note">
+      <strong>No budget bounds {plural(free.length, "run")} over this data set:</strong>{" "}
+      {names.join(", ")}
+      {free.length > names.length && ` and ${grouped(free.length - names.length)} more`}.
+    </p>
+  );
+}
+
 // What is known where there is no total.
 function Largest({ of: rows }: { of: Row[] }) {
   const bound = ({ summary }: Row) => upper(summary?.epsilon);
@@ -92,7 +107,10 @@ function Largest({ of: rows }: { of: Row[] }) {
 export function Dataset({ name }: { name: string }) {
   const filter = `dataset = ${quoted(name)}`;
   const { rows: found, error } = useLedgers({ ...ALL, filter });
-  const rows = found?.filter((row) => row.ledger.declaration?.dataset === name);
+  const over = found?.filter((row) => row.ledger.declaration?.dataset === name);
+  const isBudget = ({ ledger }: Row) => ledger.declaration?.kind === "BUDGET";
+  const budgets = over?.filter(isBudget) ?? [];
+  const rows = over?.filter((row) => !isBudget(row));
   const question = rows?.length ? ask(name) : undefined;
   const total = useCall("AccountingService/ComputeEpsilon", question, generation.value);
   const declared = (rows ?? []).map(({ ledger }) => ledger.declaration ?? {});
@@ -124,7 +142,10 @@ export function Dataset({ name }: { name: string }) {
       />
       {error && <Failed error={error} what="the runs over this data set" />}
       {!rows && !error && <Loading what="its runs" />}
-      {rows?.length === 0 && (
+      {budgets.map(({ ledger }) => (
+        <Budget key={ledger.name} of={ledger} />
+      ))}
+      {over?.length === 0 && (
         <Empty title="No ledger here names this data set">
           Names must be equal letter by letter. <A href="/">All data sets</A>
         </Empty>
@@ -148,6 +169,7 @@ export function Dataset({ name }: { name: string }) {
               not be compared or added by hand.
             </p>
           )}
+          <Unbudgeted of={rows} budgets={budgets.length} />
           <Section title="Its runs" side={entriesText(entries)}>
             <LedgerTable rows={rows} />
           </Section>

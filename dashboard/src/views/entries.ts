@@ -66,6 +66,9 @@ function eventWords({ sampling, sumQuery, rounds, mechanism }: Event): Words | u
   return mechanism && ["mechanism", mechanismWords(mechanism)];
 }
 
+export const planWords = (plan: Event[]) =>
+  plan.map((event) => eventWords(event)?.[1] ?? "of a later version").join("; ") || "nothing";
+
 // Of each kind of body but events, its words.
 const BODIES: { [Kind in keyof Decoded]?: (body: NonNullable<Decoded[Kind]>) => Words } = {
   declaration: ({ dataset, adjacency }) => {
@@ -92,6 +95,14 @@ const BODIES: { [Kind in keyof Decoded]?: (body: NonNullable<Decoded[Kind]>) => 
   forkNotice: ({ child, size }) => [
     "fork notice",
     `${visible(child)} carries on from the first ${grouped(size)} entries`,
+  ],
+  grant: ({ ledger, plan = [] }) => [
+    "grant",
+    `set aside for ${visible(ledger)}: ${planWords(plan)}`,
+  ],
+  granted: ({ budget, plan = [] }) => [
+    "granted",
+    `may cost, of the budget ${visible(budget)}: ${planWords(plan)}`,
   ],
   opened: ({ incarnation, previous, reason }) => {
     const after = previous ? ` after ${visible(previous)}` : "";

@@ -19,6 +19,7 @@ import {
 import { Name, shortName } from "../text/names";
 import { entriesText, grouped, number } from "../text/numbers";
 import { checkedHere } from "../verify/kept";
+import { Budget } from "./budget";
 import { useRuns } from "./entries";
 import { EntryList } from "./entry_list";
 import { Aside } from "./ledger_aside";
@@ -117,6 +118,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
       <div class="with-aside">
         <div class="column">
           <Cost ledger={data} request={request} of={cost} />
+          {data.declaration?.kind === "BUDGET" && <Budget of={data} />}
           {cost.data && <CostChart ledger={data} size={size} answer={cost.data} />}
           <NoiseCharts runs={runs} file={short} />
           {error && <Failed error={error} what="the entries" />}

@@ -24,6 +24,7 @@ const Missing = ({ children }: { children: ComponentChildren }) => (
 
 function Declared({ of: declaration = {} }: { of: Ledger["declaration"] }) {
   const { dataset, unitOfPrivacy, released, description, filter, planIndependent } = declaration;
+  const { budget, kind } = declaration;
   const planned = number(declaration.plannedRounds);
   return (
     <Card title="Declared before the first event">
@@ -48,6 +49,13 @@ function Declared({ of: declaration = {} }: { of: Ledger["declaration"] }) {
             ? ["Filter", filter ? filterWords(filter) : <Missing>none declared</Missing>]
             : ["Plan independent", planIndependent ? "declared" : <Missing>not declared</Missing>],
           filter && ["Filter kept", keeperWords(declaration)],
+          budget && [
+            "Budget",
+            <A href={ledgerAddress(budget)}>
+              <Name of={shortName(budget)} />
+            </A>,
+          ],
+          kind === "BUDGET" && ["Kind", "a budget: runs are granted parts of it"],
           ["Noise released", policyWords(declaration)],
           description && ["In own words", <Name of={description} whole />],
         ]}

@@ -97,10 +97,12 @@ function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
           </strong>
         </p>
       )}
-      {(details.filterSpending ?? []).map(({ ledger, filter, bound, spent }) => (
+      {(details.filterSpending ?? []).map(({ ledger, filter, bound, spent, budget, granted }) => (
         <p key={ledger} class="muted">
           The number is that of the filter’s whole bound ({filter}: {textNear(number(bound))}). What
-          was spent of it, {textUp(number(spent))}, is no guarantee.
+          was spent of it, {textUp(number(spent))}
+          {budget && ` of ${textUp(number(granted))} that its budget has granted it`}, is no
+          guarantee.
         </p>
       ))}
       {!hasLower(epsilon) && (
