@@ -68,12 +68,12 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   if (const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter)) {
     spending.set_delta(mixture->delta);
   }
-  const HistoryReader::Grants& grants = budget.reader->grants();
-  response.set_grant_count(grants.size());
   size_t bytes = 0;
-  for (const auto& [ledger, grant] : grants) {
+  for (const auto& [ledger, grant] : budget.reader->grants()) {
+    if (grant.plan().empty()) continue;  // given back
+    response.set_grant_count(response.grant_count() + 1);
     bytes += grant.ByteSizeLong();
-    if (response.grants_size() == kMostGrants || bytes > kMostGrantBytes) break;
+    if (response.grants_size() == kMostGrants || bytes > kMostGrantBytes) continue;
     *response.add_grants() = grant;
   }
   std::vector<v1::LedgerEntry> entries(1);

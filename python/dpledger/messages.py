@@ -1874,7 +1874,7 @@ class ComputeBudgetResponse(Message):
 
     budget: as it was read
     spending: `spent` is what is granted, whether it was used or not
-    grants: by ledger; at most 1000, and about 1 MiB
+    grants: by ledger, without those of nothing; at most 1000, and about 1 MiB
     grant_count: all of them
     spent_with_plan: of spending.bound, rounded up
     rounds_left: How many rounds of the plan's last event would fit beside the rest of it; absent where that is no
