@@ -150,12 +150,15 @@ absl::Status SubjectSource::WarnOfOthers(const std::vector<questions::LedgerPart
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const uint64_t declaring, store_->CountDeclaring(dataset));
-  // What a budget of theirs sets aside is in the answer, as far as they have used it.
+  // What a budget of theirs sets aside is in the answer, as far as they have used it; and what runs
+  // under a budget may use is in that of the budget.
   std::set<std::string> known;
   for (const questions::LedgerPart& part : all) {
     known.insert(part.name);
-    const bool is_here = !part.reader->first().has_import();
-    if (is_here && !part.declaration().budget().empty()) known.insert(part.declaration().budget());
+    if (part.reader->first().has_import()) continue;
+    if (!part.declaration().budget().empty()) known.insert(part.declaration().budget());
+    if (part.declaration().kind() != v1::BUDGET) continue;
+    for (const auto& [ledger, grant] : part.reader->grants()) known.insert(ledger);
   }
   const uint64_t others = declaring - std::min<uint64_t>(declaring, known.size());
   if (others > 0) {

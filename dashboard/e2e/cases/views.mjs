@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { openPage, settled } from "../browser.mjs";
-import { own, text, until, onServer } from "../case.mjs";
+import { own, says, text, until, onServer } from "../case.mjs";
 import { append, create, declared, nameOf, rounds, poisson } from "../ledgers.mjs";
 import { startServer } from "../server.mjs";
 
@@ -147,6 +147,36 @@ export const cases = {
         /No ε can be given[\s\S]*a filter that is declared before the first event/,
       );
       assert.equal(await tab.evaluate(() => document.querySelectorAll(".epsilon").length), 0);
+    },
+  ),
+
+  "a data set shows its budget, who was granted what, and the runs that no budget bounds": onServer(
+    async ({ server, browser }) => {
+      const budget = nameOf("e2e-budget");
+      const mixture = { epsilon: 8, delta: 1e-6, orders: [2, 4, 8, 16, 32] };
+      const over = (more) =>
+        declared("e2e budgeted", "person", { parameters: "ADAPTIVE", ...more });
+      await create(server, "e2e-budget", over({ kind: "BUDGET", filter: { mixture } }));
+      await create(server, "e2e-run", over({ budget }));
+      await create(server, "e2e-free", over({ parameters: "FIXED" }));
+      const plan = [rounds(1000, poisson(0.01), 1.1).event];
+      await server.call("LedgerService/GrantBudget", {
+        budget,
+        ledger: nameOf("e2e-run"),
+        requestId: "e2e-grant",
+        plan,
+      });
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/dataset?name=${encodeURIComponent("e2e budgeted")}`);
+      await says(tab, "is granted");
+      assert.match(
+        await text(tab),
+        /Budget e2e-budget[\s\S]*[\d.]+ of 8.000 is granted[\s\S]*e2e-run\s+1,000 equal rounds/,
+      );
+      assert.match(await text(tab), /No budget bounds 1 run over this data set: e2e-free/);
+      await tab.goto(`${server.base}/ledger/default/e2e-run`);
+      await says(tab, "that its budget has granted it");
+      assert.deepEqual(trouble, []);
     },
   ),
 

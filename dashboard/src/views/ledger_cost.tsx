@@ -100,7 +100,8 @@ function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
       {(details.filterSpending ?? []).map(({ ledger, filter, bound, spent, budget, granted }) => (
         <p key={ledger} class="muted">
           The number is that of the filter’s whole bound ({filter}: {textNear(number(bound))}). What
-          was spent of it, {textUp(number(spent))}
+          {declaration?.kind === "BUDGET" ? " is granted" : " was spent"} of it,{" "}
+          {textUp(number(spent))}
           {budget && ` of ${textUp(number(granted))} that its budget has granted it`}, is no
           guarantee.
         </p>
