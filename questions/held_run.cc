@@ -376,6 +376,12 @@ bool HeldRun::Holds(const Step& step) const {
          !Crossed(filter_, SpentBy(filter_, step.total.Total()) * (1 + kMargin));
 }
 
+size_t HeldRun::BytesAfter(const Step& step) const {
+  const auto before = writers_.find(step.writer);
+  return bytes_ - (before == writers_.end() ? 0 : before->second.bytes()) +
+         (step.kept.has_value() ? step.kept->bytes() : 0);
+}
+
 double HeldRun::BoundAfter(const Step& step) const {
   return terms_.under_budget ? SpentBy(filter_, step.terms.granted.Total()) : BoundOf(filter_);
 }

@@ -114,6 +114,7 @@ class HeldRun {
   const accountant::filter::Filter& filter() const { return filter_; }
   uint64_t size() const { return size_; }
   size_t bytes() const { return bytes_; }  // of memory, about
+  size_t BytesAfter(const Step& step) const;
 
  private:
   using Parts = accountant::History::Parts;

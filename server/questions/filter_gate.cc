@@ -90,8 +90,7 @@ absl::Status Check(const std::string& ledger, const questions::HeldRun& run,
   }
   if (!run.Holds(step)) return CrossedBy(ledger, run, step);
   // Refused here, one grant; later it would be the whole budget.
-  if (run.terms().is_budget && step.kept.has_value() &&
-      run.bytes() + step.kept->bytes() > kMostRunBytes) {
+  if (run.terms().is_budget && run.BytesAfter(step) > std::max(run.bytes(), kMostRunBytes)) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
                           ledger,
                           ": has granted as many plans as a budget can hold; grants of nothing "

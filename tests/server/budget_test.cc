@@ -384,6 +384,8 @@ TEST_F(BudgetTest, GrantsOfNothingTakeNoRoom) {
   EXPECT_EQ(ReasonOf(status).reason, "BUDGET_FULL") << status;
   EXPECT_GT(granted, 500);
   const std::string last = absl::StrCat("r", granted - 1);
+  EXPECT_TRUE(Grant("r0", std::vector<v1::Event>(63, Gaussian(20))).ok());
+  EXPECT_TRUE(Grant("r0", std::vector<v1::Event>(63, Gaussian(21))).ok());
   EXPECT_TRUE(Grant(last, {}).ok());
   EXPECT_TRUE(Grant("r1", {}).ok());
   EXPECT_TRUE(Grant("r2", {Gaussian(20)}).ok());
