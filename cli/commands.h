@@ -31,8 +31,9 @@ void AddSealCommand(flags::App& ledger, Command& chosen);
 void AddExportCommand(flags::App& ledger, Command& chosen);
 void AddVerifyCommand(flags::App& ledger, Command& chosen);
 void AddImportCommand(flags::App& ledger, Command& chosen);
-// budget create, show, fits, grant, verify.
+// budget create, show, fits, grant, and the command below.
 void AddBudgetCommands(flags::App& app, Command& chosen);
+void AddBudgetVerifyCommand(flags::App& budget, Command& chosen);
 // registry follow, check.
 void AddRegistryCommands(flags::App& app, Command& chosen);
 // admin token create, list, rotate, revoke.
