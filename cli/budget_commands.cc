@@ -17,6 +17,7 @@
 #include "cli/number_text.h"
 #include "cli/question_flags.h"
 #include "cli/server_calls.h"
+#include "events/grant_rules.h"
 #include "events/proto_json.h"
 #include "questions/held_run.h"
 
@@ -74,6 +75,11 @@ std::string PlanText(const v1::BudgetGrant& grant) {
                        [](std::string* out, const v1::Event& event) { *out += EventText(event); });
 }
 
+std::string BlocksOf(const v1::BudgetGrant& grant) {
+  if (grant.blocks().empty()) return "";
+  return absl::StrCat("; of blocks ", events::BlocksText(grant.blocks()));
+}
+
 std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) {
   const v1::FilterSpending& spending = answer.spending();
   std::string text =
@@ -85,11 +91,17 @@ std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) 
   text += Row("granted", absl::StrCat(TextUp(spending.spent()), " to ", answer.grant_count(),
                                       answer.grant_count() == 1 ? " ledger" : " ledgers"));
   for (const v1::BudgetGrant& grant : answer.grants()) {
-    text += Row("  granted", absl::StrCat(grant.ledger(), ": ", PlanText(grant)));
+    text += Row("  granted", absl::StrCat(grant.ledger(), ": ", PlanText(grant), BlocksOf(grant)));
   }
   const uint64_t shown = static_cast<uint64_t>(answer.grants_size());
   if (answer.grant_count() > shown) {
     text += Row("  granted", absl::StrCat("and ", answer.grant_count() - shown, " more"));
+  }
+  for (const v1::BlockSpending& one : answer.blocks()) {
+    v1::BudgetGrant range;
+    *range.add_blocks() = one.blocks();
+    text += Row("  blocks", absl::StrCat(events::BlocksText(range.blocks()), ": ",
+                                         TextUp(one.spent()), " of ", TextNear(spending.bound())));
   }
   if (!with_plan) return text;
   text += Row("with the plan",
@@ -106,7 +118,7 @@ std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) 
 // ---- create ----
 
 struct CreateFlags : LedgerFlags {
-  std::string dataset, unit, description, request_id;
+  std::string dataset, unit, block_assignment, description, request_id;
   v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
   v1::Filter filter;
 };
@@ -122,6 +134,7 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   declaration.set_adjacency(flags.adjacency);
   declaration.set_parameters(v1::ADAPTIVE);
   *declaration.mutable_filter() = flags.filter;
+  declaration.set_block_assignment(flags.block_assignment);
   declaration.set_description(flags.description);
   ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Ask(request));
   out.Answer(ToText(ledger), ledger);
@@ -141,6 +154,9 @@ void AddCreate(flags::App& app, Command& chosen) {
       ->required();
   AddAdjacency(*command, flags->adjacency, "what makes two data sets neighbours")->required();
   AddFilter(*command, flags->filter)->required();
+  AddText(*command, "--block-assignment", flags->block_assignment, 1024,
+          "gives the budget blocks, each with the whole bound: how it is decided, without looking "
+          "at outputs, in which of the blocks 1 to 10000 a unit is for ever");
   AddText(*command, "--description", flags->description, 4096, "your own words");
   AddRequestId(*command, flags->request_id);
   command->callback(
@@ -152,6 +168,7 @@ void AddCreate(flags::App& app, Command& chosen) {
 struct ShowFlags : ReadFlags {
   PlanFlags plan;
   std::string ledger;
+  google::protobuf::RepeatedPtrField<v1::BlockRange> blocks;
 };
 
 absl::Status Show(const ShowFlags& flags, bool with_plan, Output& out) {
@@ -159,6 +176,7 @@ absl::Status Show(const ShowFlags& flags, bool with_plan, Output& out) {
   v1::ComputeBudgetRequest request;
   ASSIGN_OR_RETURN(*request.mutable_budget(), calls.NameOr(flags.name, "NAME"));
   request.set_ledger(flags.ledger);
+  *request.mutable_blocks() = flags.blocks;
   ASSIGN_OR_RETURN(const std::vector<v1::Event> events, flags.plan.Events());
   request.mutable_plan()->Assign(events.begin(), events.end());
   ASSIGN_OR_RETURN(const v1::ComputeBudgetResponse answer, calls.Ask(request));
@@ -192,6 +210,7 @@ void AddFits(flags::App& app, Command& chosen) {
   flags->plan.AddTo(*command);
   AddLedgerName(*command, "--for", flags->ledger,
                 "the ledger that the plan is for, whose earlier grant it replaces");
+  AddBlocks(*command, flags->blocks, "that the plan is for, like 1-12,14; none: all");
   command->callback([flags, &chosen] {
     flags->plan.Check();
     if (!flags->plan.IsGiven())

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/address.h"
 #include "events/declaration_rules.h"
+#include "events/grant_rules.h"
 #include "events/names.h"
 
 namespace dpledger::cli {
@@ -194,6 +195,22 @@ flags::Option* AddAdjacency(flags::App& app, v1::Adjacency& value, const std::st
 flags::Option* AddParameters(flags::App& app, v1::Parameters& value, const std::string& help) {
   return AddChoice<v1::Parameters>(app, "--parameters", value,
                                    {{"fixed", v1::FIXED}, {"adaptive", v1::ADAPTIVE}}, help);
+}
+
+flags::Option* AddBlocks(flags::App& app, google::protobuf::RepeatedPtrField<v1::BlockRange>& value,
+                         const std::string& text) {
+  return app
+      .add_option(
+          "--blocks",
+          [&value](const std::string& given) {
+            auto blocks = events::BlocksFromText(given);
+            if (!blocks.ok()) {
+              throw flags::ValidationError("--blocks", std::string(blocks.status().message()));
+            }
+            value = *std::move(blocks);
+          },
+          text)
+      ->type_name("LIST");
 }
 
 flags::Option* AddFilter(flags::App& app, v1::Filter& value) {

@@ -60,6 +60,9 @@ flags::Option* AddAdjacency(flags::App& app, v1::Adjacency& value, const std::st
 flags::Option* AddParameters(flags::App& app, v1::Parameters& value, const std::string& help);
 
 // rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU.
+// --blocks: of a budget, like 1-12,14.
+flags::Option* AddBlocks(flags::App& app, google::protobuf::RepeatedPtrField<v1::BlockRange>& value,
+                         const std::string& text);
 flags::Option* AddFilter(flags::App& app, v1::Filter& value);
 
 // A ledger's short or full name; `value` gets the full one.

@@ -45,6 +45,7 @@ struct CreateFlags : LedgerFlags {
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   v1::Filter filter;
   std::string budget;
+  google::protobuf::RepeatedPtrField<v1::BlockRange> blocks;
   uint64_t planned_rounds = 0;
   bool plan_independent = false;
   std::string released;
@@ -65,6 +66,7 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
     *declaration.mutable_filter() = flags.filter;
   }
   declaration.set_budget(flags.budget);
+  *declaration.mutable_blocks() = flags.blocks;
   declaration.set_planned_rounds(flags.planned_rounds);
   declaration.set_plan_independent(flags.plan_independent);
   declaration.set_released(flags.released);
@@ -93,6 +95,8 @@ void AddCreate(flags::App& app, Command& chosen) {
   AddFilter(*command, flags->filter);
   AddLedgerName(*command, "--budget", flags->budget,
                 "the budget that the run is held to; its filter is taken");
+  AddBlocks(*command, flags->blocks,
+            "the budget's blocks whose units may be in the run's data, like 1-12,14; none: all");
   AddCount(
       *command, "--planned-rounds", flags->planned_rounds, 1,
       "the number of rounds decided in advance; answers give the plan's cost beside the spent");

@@ -8,6 +8,7 @@
 #include "base/hex.h"
 #include "cli/answer_parts.h"
 #include "cli/shown_text.h"
+#include "events/grant_rules.h"
 
 namespace dpledger::cli {
 namespace {
@@ -61,6 +62,12 @@ std::string ToText(const v1::Ledger& ledger) {
   if (!declaration.budget().empty()) {
     text += Row("budget", absl::StrCat(declaration.budget(),
                                        ledger.has_import() ? ", on the original's server" : ""));
+  }
+  if (!declaration.block_assignment().empty()) {
+    text += Row("blocks", declaration.block_assignment());
+  }
+  if (declaration.blocks_size() > 0) {
+    text += Row("blocks", events::BlocksText(declaration.blocks()));
   }
   if (declaration.has_filter()) {
     const bool keeps = declaration.spool_policy() != v1::SPOOL && !ledger.has_import();

@@ -42,6 +42,8 @@ struct Declaration {
   // That the run is held to (docs/budgets.md): its name, `x` or
   // projects/{project}/ledgers/{ledger}. The filter is the budget's then, and need not be given.
   std::string budget;
+  // Of a budget with blocks, those whose units may be in the data, like "1-12,14". Empty: all.
+  std::string blocks;
   std::string released;     // "final model", "all checkpoints". At most 1024 bytes
   std::string description;  // the trainer's own words. At most 4096 bytes
 };

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "events/field_checks.h"
+#include "events/grant_rules.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxName = 256;
 constexpr size_t kMaxReleased = 1024;
+constexpr size_t kMaxAssignment = 1024;
 constexpr size_t kMaxDescription = 4096;
 
 constexpr double kMixtureOrders[] = {2, 3, 4, 5, 6, 8, 12, 24};
@@ -59,10 +61,17 @@ absl::Status CheckFilterOf(const v1::Declaration& declaration) {
 
 absl::Status CheckBudgetOf(const v1::Declaration& declaration) {
   const bool is_budget = declaration.kind() == v1::BUDGET;
+  if (!is_budget && !declaration.block_assignment().empty()) {
+    return FieldError("block_assignment", "must be empty unless kind is BUDGET");
+  }
+  if (declaration.blocks_size() > 0 && (is_budget || declaration.budget().empty())) {
+    return FieldError("blocks", "must be empty unless a budget is named");
+  }
   if (!is_budget && declaration.budget().empty()) return absl::OkStatus();
   if (!declaration.budget().empty()) {
     RETURN_IF_ERROR(CheckLedgerName("budget", declaration.budget()));
   }
+  RETURN_IF_ERROR(CheckBlocks(declaration.blocks()));
   if (declaration.spool_policy() == v1::SPOOL) {
     return FieldError("spool_policy",
                       "must not be SPOOL where there is a budget: what was released from a spool "
@@ -73,6 +82,12 @@ absl::Status CheckBudgetOf(const v1::Declaration& declaration) {
     return FieldError("filter", "must be set: it is the budget's bound");
   if (!declaration.budget().empty()) {
     return FieldError("budget", "must be empty: the ledger is a budget itself");
+  }
+  RETURN_IF_ERROR(Text(0, kMaxAssignment, "block_assignment", declaration.block_assignment()));
+  if (!declaration.block_assignment().empty() && declaration.adjacency() == v1::REPLACE_ONE) {
+    return FieldError("block_assignment",
+                      "must be empty under REPLACE_ONE: a record that is replaced can move to "
+                      "another block");
   }
   return WholeIn(0, 0, "planned_rounds", declaration.planned_rounds());
 }
@@ -132,6 +147,13 @@ const char* NotInherited(const v1::Declaration& parent, const v1::Declaration& c
   if (child.plan_independent() != parent.plan_independent()) return "plan_independent";
   if (child.budget() != parent.budget()) return "budget";
   if (child.kind() != parent.kind()) return "kind";
+  // As for filters, of ranges.
+  const auto blocks_of = [](const v1::Declaration& declaration) {
+    v1::BudgetGrant all;
+    *all.mutable_blocks() = declaration.blocks();
+    return all.SerializeAsString();
+  };
+  if (blocks_of(child) != blocks_of(parent)) return "blocks";
   return nullptr;
 }
 

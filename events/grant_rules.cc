@@ -1,12 +1,19 @@
 #include "events/grant_rules.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "events/event_values.h"
 #include "events/field_checks.h"
 
 namespace dpledger::events {
 namespace {
 
-constexpr int kMostEvents = 64;
+constexpr int kMostEvents = 64, kMostRanges = 64;
 
 }  // namespace
 
@@ -24,12 +31,52 @@ absl::Status CheckPlan(const google::protobuf::RepeatedPtrField<v1::Event>& plan
   return absl::OkStatus();
 }
 
+absl::Status CheckBlocks(const google::protobuf::RepeatedPtrField<v1::BlockRange>& blocks) {
+  RETURN_IF_ERROR(
+      Must(blocks.size() <= kMostRanges, "have at most 64 elements", "blocks", blocks.size()));
+  uint64_t least = 1;
+  for (int i = 0; i < blocks.size(); ++i) {
+    const std::string element = Element("blocks", i);
+    const v1::BlockRange& range = blocks.Get(i);
+    RETURN_IF_ERROR(WholeIn(least, kMostBlocks, absl::StrCat(element, ".first"), range.first()));
+    RETURN_IF_ERROR(
+        WholeIn(range.first(), kMostBlocks, absl::StrCat(element, ".last"), range.last()));
+    least = uint64_t{range.last()} + 2;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<google::protobuf::RepeatedPtrField<v1::BlockRange>> BlocksFromText(
+    const std::string& text) {
+  google::protobuf::RepeatedPtrField<v1::BlockRange> blocks;
+  if (text.empty()) return blocks;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    const std::vector<std::string> ends = absl::StrSplit(part, absl::MaxSplits('-', 1));
+    uint64_t first = 0, last = 0;
+    if (!absl::SimpleAtoi(ends[0], &first) || !absl::SimpleAtoi(ends.back(), &last)) {
+      return FieldError("blocks", "must be numbers and ranges, like 1-12,14");
+    }
+    blocks.Add()->set_first(first);
+    blocks.rbegin()->set_last(last);
+  }
+  RETURN_IF_ERROR(CheckBlocks(blocks));
+  return blocks;
+}
+
+std::string BlocksText(const google::protobuf::RepeatedPtrField<v1::BlockRange>& blocks) {
+  return absl::StrJoin(blocks, ",", [](std::string* out, const v1::BlockRange& range) {
+    absl::StrAppend(out, range.first());
+    if (range.last() != range.first()) absl::StrAppend(out, "-", range.last());
+  });
+}
+
 const char* NotOfBudget(const v1::Declaration& budget, const v1::Declaration& run) {
   if (run.dataset() != budget.dataset()) return "dataset";
   if (run.unit_of_privacy() != budget.unit_of_privacy()) return "unit_of_privacy";
   if (run.adjacency() != budget.adjacency()) return "adjacency";
   // A filter is numbers: without maps, one message has one spelling in one program.
   if (run.filter().SerializeAsString() != budget.filter().SerializeAsString()) return "filter";
+  if (run.blocks_size() > 0 && budget.block_assignment().empty()) return "blocks";
   return nullptr;
 }
 

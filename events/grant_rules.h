@@ -2,7 +2,11 @@
 // are INVALID_ARGUMENT and name the field and the rule. Pure; thread safe.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "google/protobuf/repeated_ptr_field.h"
 
@@ -10,6 +14,18 @@ namespace dpledger::events {
 
 // At most 64 events, each by its own rules, all of rounds that are grouped or of other mechanisms.
 absl::Status CheckPlan(const google::protobuf::RepeatedPtrField<v1::Event>& plan);
+
+// The blocks of a budget are numbered from 1 to this.
+inline constexpr uint32_t kMostBlocks = 10000;
+
+// At most 64 ranges of blocks, ascending, with others between them: a set has one spelling.
+absl::Status CheckBlocks(const google::protobuf::RepeatedPtrField<v1::BlockRange>& blocks);
+
+// "1-12,14": numbers and ranges, as people write blocks. INVALID_ARGUMENT naming `blocks`; those of
+// CheckBlocks.
+absl::StatusOr<google::protobuf::RepeatedPtrField<v1::BlockRange>> BlocksFromText(
+    const std::string& text);
+std::string BlocksText(const google::protobuf::RepeatedPtrField<v1::BlockRange>& blocks);
 
 // A ledger that declares `run` is under the budget that declares `budget` only if they agree.
 // Returns the name of the first field in which they do not; null if there is none.

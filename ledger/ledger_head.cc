@@ -337,14 +337,15 @@ absl::Status CheckUnderBudget(const LedgerHead& budget, const v1::Declaration& d
   return FieldError(absl::StrCat("declaration.", differs), "must be the budget's");
 }
 
-absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::GrantBudgetRequest& request,
-                                   const Arrival& arrival) {
+absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::Declaration& run,
+                                   const v1::GrantBudgetRequest& request, const Arrival& arrival) {
   ChangeBuilder builder(head, "", request.request_id(), arrival);
   v1::BudgetGrant grant;
   grant.set_budget(request.budget());
   grant.set_ledger(request.ledger());
   *grant.mutable_plan() = request.plan();
   grant.set_reason(request.reason());
+  *grant.mutable_blocks() = run.blocks();
   const int field = head.name == request.budget() ? v1::LedgerEntry::kGrantFieldNumber
                                                   : v1::LedgerEntry::kGrantedFieldNumber;
   if (absl::Status pushed = builder.Push(field, grant); !pushed.ok()) {

@@ -101,8 +101,9 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
 absl::Status CheckUnderBudget(const LedgerHead& budget, const v1::Declaration& declaration);
 // Appends GRANT, if `head` is the request's budget, or GRANTED, if it is its ledger: to be stored
 // only while that is not sealed. INVALID_ARGUMENT (an entry over 65,535 bytes).
-absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::GrantBudgetRequest& request,
-                                   const Arrival& arrival);
+// `run`: what the ledger declares.
+absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::Declaration& run,
+                                   const v1::GrantBudgetRequest& request, const Arrival& arrival);
 
 // The reason of a batch whose place among its writer's entries is taken: it was made before.
 inline constexpr char kWriterPosition[] = "WRITER_POSITION";

@@ -14,6 +14,8 @@ namespace dpledger::questions {
 namespace {
 
 // In an answer.
+using accountant::filter::Tally;
+
 constexpr int kMostGrants = 1000;
 constexpr size_t kMostGrantBytes = size_t{1} << 20;
 
@@ -30,6 +32,10 @@ v1::LedgerReference ReferenceTo(const LedgerPart& budget) {
 
 absl::Status CheckRequest(const LedgerPart& budget, const v1::ComputeBudgetRequest& request) {
   RETURN_IF_ERROR(events::CheckPlan(request.plan()));
+  RETURN_IF_ERROR(events::CheckBlocks(request.blocks()));
+  if (request.blocks_size() > 0 && budget.declaration().block_assignment().empty()) {
+    return FieldError("blocks", "must be empty: the budget has no blocks");
+  }
   if (!request.ledger().empty()) {
     RETURN_IF_ERROR(events::CheckLedgerName("ledger", request.ledger()));
   }
@@ -64,12 +70,28 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   const auto shown = [&](double spent) {
     return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
   };
-  spending.set_spent(shown(run.Spent()));
+  double fullest = 0;
+  const auto add_blocks = [&](const Blocks& blocks, const Tally& sum) {
+    const double spent = shown(SpentBy(filter, sum.Total()));
+    fullest = std::max(fullest, spent);
+    if (run.terms().blocks == 1 || spent == 0) return;
+    v1::BlockSpending* last =
+        response.blocks_size() > 0 ? response.mutable_blocks(response.blocks_size() - 1) : nullptr;
+    if (last == nullptr || last->spent() != spent || last->blocks().last() + 1 != blocks.first) {
+      last = response.add_blocks();
+      last->set_spent(spent);
+      last->mutable_blocks()->set_first(blocks.first);
+    }
+    last->mutable_blocks()->set_last(blocks.last);
+  };
+  run.levels().ForEach(add_blocks);
+  spending.set_spent(fullest);
   if (const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter)) {
     spending.set_delta(mixture->delta);
   }
   size_t bytes = 0;
-  for (const auto& [ledger, grant] : budget.reader->grants()) {
+  const HistoryReader::Grants& grants = budget.reader->grants();
+  for (const auto& [ledger, grant] : grants) {
     if (grant.plan().empty()) continue;  // given back
     response.set_grant_count(response.grant_count() + 1);
     bytes += grant.ByteSizeLong();
@@ -77,12 +99,22 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
     *response.add_grants() = grant;
   }
   std::vector<v1::LedgerEntry> entries(1);
-  *entries[0].mutable_grant()->mutable_plan() = request.plan();
-  entries[0].mutable_grant()->set_ledger(request.ledger());
+  v1::BudgetGrant& asked = *entries[0].mutable_grant();
+  *asked.mutable_plan() = request.plan();
+  asked.set_ledger(request.ledger());
+  *asked.mutable_blocks() = request.blocks();
+  if (const auto present = grants.find(request.ledger()); present != grants.end()) {
+    if (!present->second.plan().empty()) *response.mutable_present_grant() = present->second;
+    if (request.blocks().empty()) *asked.mutable_blocks() = present->second.blocks();
+  }
   ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(std::move(entries), uses_of));
-  response.set_spent_with_plan(shown(run.SpentAfter(step)));
+  double with_plan = 0;
+  run.LevelsAfter(step).ForEach([&](const Blocks&, const Tally& sum) {
+    with_plan = std::max(with_plan, shown(SpentBy(filter, sum.Total())));
+  });
+  response.set_spent_with_plan(with_plan);
   if (budget.reader->sealed()) return response;
-  response.set_fits(run.Holds(step));
+  response.set_fits(!run.CrossedIn(step).has_value());
   if (const auto left = run.RoundsLeft(step); left.has_value()) response.set_rounds_left(*left);
   return response;
 }

@@ -36,11 +36,13 @@ absl::Status HeldLog::Add(std::string_view bytes) {
   if (entry[0].has_grant()) grants_.push_back(entry[0].grant());
   if (entry[0].has_granted()) grants_.push_back(entry[0].granted());
   ASSIGN_OR_RETURN(HeldRun::Step step, run_->Take(std::move(entry), uses_of_));
-  if (!run_->Holds(step)) {
+  if (const auto block = run_->CrossedIn(step); block.has_value()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
-            "entry ", sequence, ": ", run_->SpentAfter(step), " of ", run_->BoundAfter(step),
-            ", more than ", run_->terms().is_budget ? "the budget has" : "the run was granted")),
+            "entry ", sequence, ": ", run_->SpentAfter(step, *block), " of ",
+            run_->BoundAfter(step),
+            run_->terms().blocks > 1 ? absl::StrCat(" in block ", *block) : "", ", more than ",
+            run_->terms().is_budget ? "the budget has" : "the run was granted")),
         {kBudgetExceeded, {{"sequence", absl::StrCat(sequence)}}});
   }
   run_->Apply(std::move(step));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
+#include "events/grant_rules.h"
 #include "events/writer_rules.h"
 #include "questions/given_events.h"
 
@@ -110,12 +111,6 @@ absl::StatusOr<Uses> AddRound(Round round, uint64_t count, const UsesOfPart& use
   return uses;
 }
 
-void TakeTerms(const v1::Declaration& declaration, HeldRun::Terms& terms) {
-  terms.policy = declaration.spool_policy();
-  terms.is_budget = declaration.kind() == v1::BUDGET;
-  terms.under_budget = !declaration.budget().empty();
-}
-
 }  // namespace
 
 size_t HeldRun::Step::Kept::kinds() const {
@@ -131,8 +126,15 @@ size_t HeldRun::Step::Kept::bytes() const {
 }
 
 HeldRun::HeldRun(const accountant::filter::Filter& filter)
-    : filter_(filter), total_(MeasuresOf(filter)) {
+    : filter_(filter), total_(MeasuresOf(filter)), levels_(MeasuresOf(filter), 1) {
   terms_.granted = Tally(MeasuresOf(filter));
+}
+
+void HeldRun::TakeTerms(const v1::Declaration& declaration, Terms& terms) {
+  terms.policy = declaration.spool_policy();
+  terms.is_budget = declaration.kind() == v1::BUDGET;
+  terms.blocks = declaration.block_assignment().empty() ? 1 : events::kMostBlocks;
+  terms.under_budget = !declaration.budget().empty();
 }
 
 // Settles what can be, and keeps the rest.
@@ -213,13 +215,18 @@ absl::Status HeldRun::Begin(const HistoryReader& own,
   Step step;
   step.total = total_;
   TakeTerms(events::DeclarationOf(own.first()), terms_);
+  levels_ = BlockLevels(MeasuresOf(filter_), terms_.blocks);
   for (const auto& [ledger, grant] : own.grants()) {
     ASSIGN_OR_RETURN(Step plan, PlanOf(grant, uses_of));
     if (terms_.is_budget) {
       if (grant.plan().empty()) continue;
-      step.total.Add(plan.total);
       Step::Kept& kept = writers_[ledger];
-      kept = {{}, {}, std::move(plan.total), static_cast<size_t>(grant.plan_size())};
+      kept = {{},
+              {},
+              std::move(plan.total),
+              static_cast<size_t>(grant.plan_size()),
+              BlocksOf(grant, levels_.all())};
+      levels_.Add(kept.blocks, kept.used);
       bytes_ += kept.bytes();
     } else {
       terms_.granted = std::move(plan.total);
@@ -266,13 +273,9 @@ absl::StatusOr<HeldRun::Step> HeldRun::TakeGrant(const v1::BudgetGrant& grant,
   step.writer = grant.ledger();
   step.terms = terms_;
   step.size = size_ + 1;
-  if (grant.plan_size() > 0) {
-    step.kept = {{}, {}, step.total, static_cast<size_t>(grant.plan_size())};
-  }
-  step.total.Add(total_);
-  if (const auto before = writers_.find(step.writer); before != writers_.end()) {
-    step.total.Remove(before->second.used);
-  }
+  step.kept = {
+      {}, {}, step.total, static_cast<size_t>(grant.plan_size()), BlocksOf(grant, levels_.all())};
+  if (grant.plan().empty()) step.kept.reset();
   return step;
 }
 
@@ -306,6 +309,8 @@ absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries
 }
 
 HeldRun::Step HeldRun::Apply(Step step) {
+  if (size_ == 0) levels_ = BlockLevels(MeasuresOf(filter_), step.terms.blocks);
+  if (terms_.is_budget) levels_ = LevelsAfter(step);
   const auto [place, is_new] = writers_.try_emplace(step.writer);
   Step back;
   back.writer = std::move(step.writer);
@@ -370,15 +375,50 @@ absl::StatusOr<Uses> UsesOfPlan(const accountant::filter::Filter& filter,
   return plan.total.Total();
 }
 
-bool HeldRun::Holds(const Step& step) const {
-  if (terms_.under_budget) return step.total.Within(step.terms.granted);
-  return step.total.Total() == total_.Total() ||
-         !Crossed(filter_, SpentBy(filter_, step.total.Total()) * (1 + kMargin));
+BlockLevels HeldRun::LevelsWithout(const Step& step) const {
+  BlockLevels levels = levels_;
+  const auto before = writers_.find(step.writer);
+  if (before != writers_.end() && before->second.planned > 0) {
+    levels.Remove(before->second.blocks, before->second.used);
+  }
+  return levels;
+}
+
+BlockLevels HeldRun::LevelsAfter(const Step& step) const {
+  BlockLevels levels = LevelsWithout(step);
+  if (step.kept.has_value() && step.kept->planned > 0) {
+    levels.Add(step.kept->blocks, step.kept->used);
+  }
+  return levels;
+}
+
+double HeldRun::Spent(uint32_t block) const {
+  return SpentBy(filter_, (terms_.is_budget ? levels_.At(block) : total_).Total());
+}
+
+double HeldRun::SpentAfter(const Step& step, uint32_t block) const {
+  return SpentBy(filter_, (terms_.is_budget ? LevelsAfter(step).At(block) : step.total).Total());
+}
+
+std::optional<uint32_t> HeldRun::CrossedIn(const Step& step) const {
+  const auto margined = [&](const Tally& sum) {
+    return !Crossed(filter_, SpentBy(filter_, sum.Total()) * (1 + kMargin));
+  };
+  if (terms_.is_budget) {
+    // What is given back holds: it was no less before.
+    if (!step.kept.has_value()) return std::nullopt;
+    return LevelsAfter(step).FirstThatFails(step.kept->blocks, margined);
+  }
+  const bool holds = terms_.under_budget
+                         ? step.total.Within(step.terms.granted)
+                         : step.total.Total() == total_.Total() || margined(step.total);
+  return holds ? std::nullopt : std::optional<uint32_t>(1);
 }
 
 size_t HeldRun::BytesAfter(const Step& step) const {
   const auto before = writers_.find(step.writer);
-  return bytes_ - (before == writers_.end() ? 0 : before->second.bytes()) +
+  const size_t levels = terms_.is_budget ? LevelsAfter(step).bytes() : 0;
+  return levels + bytes_ - (before == writers_.end() ? 0 : before->second.bytes()) +
          (step.kept.has_value() ? step.kept->bytes() : 0);
 }
 
@@ -389,18 +429,22 @@ double HeldRun::BoundAfter(const Step& step) const {
 std::optional<uint64_t> HeldRun::RoundsLeft(const Step& step) const {
   constexpr uint64_t kMost = uint64_t{1} << 53;
   if (!step.one_more.has_value()) return std::nullopt;
-  Tally before = total_;
-  if (terms_.is_budget) {
-    if (const auto granted = writers_.find(step.writer); granted != writers_.end()) {
-      before.Remove(granted->second.used);
-    }
-    before.Add(step.rest);
+  if (!terms_.is_budget) {
+    return total_.MostThatHolds(*step.one_more, kMost, [&](const Tally& sum) {
+      return terms_.under_budget ? sum.Within(step.terms.granted)
+                                 : !Crossed(filter_, SpentBy(filter_, sum.Total()));
+    });
   }
-  return before.MostThatHolds(*step.one_more, kMost, [&](const Tally& sum) {
-    return terms_.under_budget
-               ? sum.Within(step.terms.granted)
-               : !accountant::filter::Crossed(filter_, SpentBy(filter_, sum.Total()));
-  });
+  BlockLevels levels = LevelsWithout(step);
+  if (!step.kept.has_value()) return std::nullopt;
+  levels.Add(step.kept->blocks, step.rest);
+  uint64_t left = kMost;
+  for (const Tally& sum : levels.Greatest(step.kept->blocks)) {
+    left = sum.MostThatHolds(*step.one_more, left, [&](const Tally& more) {
+      return !Crossed(filter_, SpentBy(filter_, more.Total()));
+    });
+  }
+  return left;
 }
 
 }  // namespace dpledger::questions

@@ -7,7 +7,8 @@
 //     are kept, and those of its present epoch, which counts as whole from its first round on.
 //  2. Sums are exact (filter/tally.h): they do not depend on how the entries came in batches, but
 //     for the order in which equal rounds list their sums.
-//  3. A budget has spent what it set aside. A run under one is held to what it was granted, by each
+//  3. A budget has spent what it set aside, in each of its blocks apart. A run under one is held to
+//  what it was granted, by each
 //     measure of the filter; what its parent's prefix cost was granted to the parent.
 //  4. A part that is costly to work out is asked for once: equal rounds have one key.
 // A value; thread safe as such.
@@ -31,6 +32,7 @@
 #include "accountant/limits.h"
 #include "accountant/mechanism/history.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "questions/block_levels.h"
 #include "questions/history_reader.h"
 
 namespace dpledger::questions {
@@ -63,6 +65,7 @@ class HeldRun {
   struct Terms {
     v1::SpoolPolicy policy = v1::FAIL_CLOSED;  // that entry 0 declares
     bool is_budget = false;
+    uint32_t blocks = 1;  // of a budget
     bool under_budget = false;
     accountant::filter::Tally granted;  // under a budget
   };
@@ -75,14 +78,15 @@ class HeldRun {
       v1::WriterStatus status;
       accountant::History::Parts open;
       accountant::filter::Tally used;
-      size_t planned = 0;  // events, of a grant
+      size_t planned = 0;          // events, of a grant
+      std::vector<Blocks> blocks;  // that it is of
 
       // Different sums of rounds that go on, and of epochs: a step takes time for each.
       size_t kinds() const;
       size_t bytes() const;  // of memory, about
     };
     std::optional<Kept> kept;
-    accountant::filter::Tally total;
+    accountant::filter::Tally total;  // of a grant, the plan's alone
     uint64_t size = 0;
     Terms terms;
     // One more round of the last kind that the entries released, if that is a kind of its own; of a
@@ -99,13 +103,17 @@ class HeldRun {
   // Puts the step in place. Returns what takes it back, if that is applied before any other.
   Step Apply(Step step);
 
-  // Whether the bound holds after the step, with a margin for rounding, or the step adds nothing.
-  bool Holds(const Step& step) const;
-  // What is spent after the step. Rounded up.
-  double SpentAfter(const Step& step) const { return SpentBy(filter_, step.total.Total()); }
+  // The first block in which the bound does not hold after the step, with a margin for rounding (1
+  // of what has no blocks); nullopt: it holds, or the step adds nothing.
+  std::optional<uint32_t> CrossedIn(const Step& step) const;
+  // What is spent in the block after the step. Rounded up.
+  double SpentAfter(const Step& step, uint32_t block = 1) const;
   // The filter's, or what the grant comes to.
   double BoundAfter(const Step& step) const;
-  double Spent() const { return SpentBy(filter_, total_.Total()); }
+  double Spent(uint32_t block = 1) const;
+  // A budget's, after the step.
+  BlockLevels LevelsAfter(const Step& step) const;
+  const BlockLevels& levels() const { return levels_; }
   // How many rounds of step.one_more fit, at most 2^53; nullopt without one. Before the step; of a
   // grant, in place of its last event.
   std::optional<uint64_t> RoundsLeft(const Step& step) const;
@@ -113,7 +121,7 @@ class HeldRun {
   const Terms& terms() const { return terms_; }
   const accountant::filter::Filter& filter() const { return filter_; }
   uint64_t size() const { return size_; }
-  size_t bytes() const { return bytes_; }  // of memory, about
+  size_t bytes() const { return bytes_ + levels_.bytes(); }  // of memory, about
   size_t BytesAfter(const Step& step) const;
 
  private:
@@ -123,10 +131,15 @@ class HeldRun {
                                   Step& into) const;
   absl::StatusOr<Step> TakeGrant(const v1::BudgetGrant& grant, const UsesOfPart& uses_of) const;
 
+  // Without what the step takes the place of.
+  BlockLevels LevelsWithout(const Step& step) const;
+  static void TakeTerms(const v1::Declaration& declaration, Terms& terms);
+
   accountant::filter::Filter filter_;
   uint64_t size_ = 0;
   Terms terms_;
-  accountant::filter::Tally total_;  // of all, what is kept included
+  accountant::filter::Tally total_;  // of all, what is kept included; a budget has levels instead
+  BlockLevels levels_;
   std::map<std::string, Step::Kept> writers_;
   size_t bytes_ = 0;
 };

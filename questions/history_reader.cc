@@ -170,6 +170,9 @@ absl::Status HistoryReader::TakeGrant(size_t log, const v1::LedgerEntry& entry,
   if (const absl::Status plan = events::CheckPlan(grant.plan()); !plan.ok()) {
     return NoAnalysis(log, entry.sequence(), std::string(plan.message()));
   }
+  if (const absl::Status blocks = events::CheckBlocks(grant.blocks()); !blocks.ok()) {
+    return Damaged(log, entry.sequence(), std::string(blocks.message()));
+  }
   logs_[log].grants[grant.ledger()] = grant;
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #include "accountant/filter/tally.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -39,6 +40,14 @@ void Tally::Add(const Tally& other) {
     sums_[i].infinite += other.sums_[i].infinite;
     sums_[i].lost |= other.sums_[i].lost;
     AddTo(sums_[i], other.sums_[i].units);
+  }
+}
+
+void Tally::RaiseTo(const Tally& other) {
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i].infinite = std::max(sums_[i].infinite, other.sums_[i].infinite);
+    sums_[i].lost |= other.sums_[i].lost;
+    sums_[i].units = sums_[i].lost ? 0 : std::max(sums_[i].units, other.sums_[i].units);
   }
 }
 

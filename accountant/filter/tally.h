@@ -23,6 +23,8 @@ class Tally {
   // Makes each sum greater by a share of 2^-40, rounded up: more than the same uses differ by that
   // were worked out from equal numbers in other units.
   void Widen();
+  // Makes each sum at least that of the other.
+  void RaiseTo(const Tally& other);
   // Precondition: `part` is among what was added.
   void Remove(const Tally& part);
 

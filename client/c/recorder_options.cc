@@ -56,6 +56,7 @@ absl::StatusOr<Declaration> ReadDeclaration(const dpledger_declaration* given) {
                    ReadFlag("declaration.plan_independent", read.plan_independent));
   ASSIGN_OR_RETURN(declaration.filter, ReadFilter(read));
   ASSIGN_OR_RETURN(declaration.budget, ReadText("declaration.budget", read.budget, ""));
+  ASSIGN_OR_RETURN(declaration.blocks, ReadText("declaration.blocks", read.blocks, ""));
   return declaration;
 }
 

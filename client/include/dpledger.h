@@ -160,6 +160,8 @@ typedef struct dpledger_declaration {
   double filter_delta;  // of a mixture filter: in (0, 1)
   // The budget that the run is held to (docs/budgets.md), or NULL. The filter is the budget's then.
   const char* budget;
+  // Of a budget with blocks, those whose units may be in the data, like "1-12,14"; NULL: all.
+  const char* blocks;
 } dpledger_declaration;
 
 // Keeps what another process needs to carry on a run that was killed: an epoch's partition, the

@@ -1,6 +1,7 @@
 #include "client/internal/declaration_message.h"
 
 #include "events/declaration_rules.h"
+#include "events/grant_rules.h"
 #include "events/names.h"
 
 namespace dpledger::client::internal {
@@ -46,6 +47,12 @@ v1::Declaration ToMessage(const Declaration& declaration) {
   // A name that is none is the server's to refuse.
   const absl::StatusOr<std::string> budget = events::FullLedgerName(declaration.budget);
   message.set_budget(budget.ok() && !declaration.budget.empty() ? *budget : declaration.budget);
+  const auto blocks = events::BlocksFromText(declaration.blocks);
+  if (blocks.ok()) {
+    *message.mutable_blocks() = *blocks;
+  } else {
+    message.add_blocks();  // likewise
+  }
   message.set_released(declaration.released);
   message.set_description(declaration.description);
   return message;

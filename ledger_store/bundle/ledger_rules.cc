@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "events/declaration_rules.h"
+#include "events/grant_rules.h"
 #include "events/names.h"
 #include "events/seal_rules.h"
 #include "events/writer_rules.h"
@@ -313,25 +314,41 @@ absl::Status LedgerRules::AddForkNotice(const EntryFrame& frame) {
 
 // Whether the plan fits is the accountant's to judge.
 absl::Status LedgerRules::AddGrant(const EntryFrame& frame) {
+  constexpr uint64_t kRepeated = uint64_t{1} << v1::BudgetGrant::kPlanFieldNumber |
+                                 uint64_t{1} << v1::BudgetGrant::kBlocksFieldNumber;
   std::string_view budget, ledger;
-  WireReader reader(frame.body_bytes, v1::BudgetGrant::kPlanFieldNumber);
+  v1::BudgetGrant grant;  // its blocks alone
+  WireReader reader(frame.body_bytes, kRepeated);
   bool good = true;
   while (const std::optional<WireField> field = reader.Next()) {
-    good = good && field->is_bytes && field->number <= v1::BudgetGrant::kReasonFieldNumber;
+    good = good && field->is_bytes && field->number <= v1::BudgetGrant::kBlocksFieldNumber;
     if (field->number == v1::BudgetGrant::kPlanFieldNumber) {
       good = good && ParseEventRound(field->bytes).ok();
+    } else if (field->number == v1::BudgetGrant::kBlocksFieldNumber) {
+      *grant.add_blocks() = v1::BlockRange();
+      good = good && grant.mutable_blocks()->rbegin()->ParseFromArray(
+                         field->bytes.data(), static_cast<int>(field->bytes.size()));
     } else {
       good = good && !field->bytes.empty() && IsUtf8(field->bytes);
     }
     if (field->number == v1::BudgetGrant::kBudgetFieldNumber) budget = field->bytes;
     if (field->number == v1::BudgetGrant::kLedgerFieldNumber) ledger = field->bytes;
   }
+  good = good && events::CheckBlocks(grant.blocks()).ok();
   if (!good || !reader.ok() || budget.empty() || ledger.empty()) {
     return Wrong("its grant must be well-formed, and name the budget and the ledger");
   }
   const bool in_budget = declaration().kind() == v1::BUDGET;
   if (in_budget != (frame.body == LedgerEntry::kGrant)) {
     return Wrong("a grant stands in a budget, and granted in a ledger that is none");
+  }
+  if (in_budget && grant.blocks_size() > 0 && declaration().block_assignment().empty()) {
+    return Wrong("a grant must name no blocks of a budget without any");
+  }
+  v1::BudgetGrant declared;
+  *declared.mutable_blocks() = declaration().blocks();
+  if (!in_budget && grant.SerializeAsString() != declared.SerializeAsString()) {
+    return Wrong("granted must be of the blocks that the ledger declares");
   }
   if (in_budget || budget == declaration().budget()) return absl::OkStatus();
   return Wrong(absl::StrCat("granted must be of the budget that the ledger declares, ",

@@ -30,7 +30,8 @@ std::optional<WireField> WireReader::Next() {
   if (!tag.has_value() || *tag >> 3 > kMaxFieldNumber) return Fail();
   WireField field;
   field.number = static_cast<int>(*tag >> 3);
-  const bool again = field.number == last_number_ && field.number == repeated_;
+  const bool again =
+      field.number == last_number_ && field.number < 64 && (repeated_ >> field.number & 1) != 0;
   if (field.number <= last_number_ && !again) return Fail();
   last_number_ = field.number;
   const std::optional<uint64_t> value = TakeVarint();

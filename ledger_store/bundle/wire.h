@@ -18,10 +18,10 @@ struct WireField {
 };
 
 // Reads the fields of one message; all are varints or length-delimited, and none is repeated but
-// the one of that number.
+// those whose number is set in `repeated`, below 64.
 class WireReader {
  public:
-  explicit WireReader(std::string_view message, int repeated = 0)
+  explicit WireReader(std::string_view message, uint64_t repeated = 0)
       : rest_(message), repeated_(repeated) {}
 
   // nullopt at the end and at the first violation; ok() tells which.
@@ -36,7 +36,7 @@ class WireReader {
   }
 
   std::string_view rest_;
-  const int repeated_;
+  const uint64_t repeated_;
   int last_number_ = 0;
   bool ok_ = true;
 };

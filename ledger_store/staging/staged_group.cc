@@ -140,8 +140,8 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::GrantBudgetRequest& gran
   }
   RETURN_IF_ERROR(CheckUnderBudget(*budget->head, declaration));
   const Arrival arrival(now_, from.caller);
-  ASSIGN_OR_RETURN(LedgerChange set_aside, Grant(*budget->head, grant, arrival));
-  ASSIGN_OR_RETURN(LedgerChange granted, Grant(*ledger->head, grant, arrival));
+  ASSIGN_OR_RETURN(LedgerChange set_aside, Grant(*budget->head, declaration, grant, arrival));
+  ASSIGN_OR_RETURN(LedgerChange granted, Grant(*ledger->head, declaration, grant, arrival));
   RETURN_IF_ERROR(Admit(*budget, set_aside, from));
   RETURN_IF_ERROR(Admit(*ledger, granted, from));
   // The ledger's request ids are its writers' to choose: what tells it has none that could clash. A

@@ -40,7 +40,7 @@ Declaration = _struct(
     ("description", _text), ("adjacency", _constant), ("parameters", _constant),
     ("planned_rounds", _count), ("plan_independent", _constant), ("filter", _constant),
     ("filter_order", _number), ("filter_bound", _number), ("filter_delta", _number),
-    ("budget", _text))
+    ("budget", _text), ("blocks", _text))
 RunState = _struct("dpledger_run_state", ("folder", _text), ("key_file", _text))
 RecorderOptions = _struct(
     "dpledger_recorder_options", ("server", _text), ("ledger", _text), ("writer", _text),

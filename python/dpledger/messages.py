@@ -909,6 +909,22 @@ class ToeplitzEncoder(Message):
         self.min_separation_sampling = min_separation_sampling
 
 
+class BlockRange(Message):
+    """Blocks of a budget, from `first` to `last`, both included. In a list they ascend and do not touch.
+
+    first: 1 to 10,000
+    """
+    first: int
+    last: int
+    _wire = (
+        (1, "first", "uint64", ""),
+        (2, "last", "uint64", ""),)
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+
+
 class BudgetGrant(Message):
     """So much of a budget is set aside for a ledger: in the budget it is counted whole, in the ledger it is what the
     run may cost. It takes the place of what the ledger was granted before.
@@ -919,22 +935,27 @@ class BudgetGrant(Message):
         events. None: nothing. Other events are taken too, as long as they cost no more by any measure of the
         budget's filter.
     reason: at most 1024 bytes
+    blocks: as the ledger declares them: in others of the budget's blocks this counts nothing
     """
     budget: str
     ledger: str
     plan: Sequence[Event]
     reason: str
+    blocks: Sequence[BlockRange]
     _wire = (
         (1, "budget", "string", ""),
         (2, "ledger", "string", ""),
         (3, "plan", "Event", "*"),
-        (4, "reason", "string", ""),)
+        (4, "reason", "string", ""),
+        (5, "blocks", "BlockRange", "*"),)
 
-    def __init__(self, budget: str, ledger: str, plan: Sequence[Event], reason: str) -> None:
+    def __init__(self, budget: str, ledger: str, plan: Sequence[Event], reason: str, blocks:
+                 Sequence[BlockRange]) -> None:
         self.budget = budget
         self.ledger = ledger
         self.plan = plan
         self.reason = reason
+        self.blocks = blocks
 
 
 class Subject(Message):
@@ -1854,29 +1875,36 @@ class ComputeBudgetRequest(Message):
 
     plan: as in BudgetGrant: what if this were granted too
     ledger: to this ledger, instead of what it was granted before. Empty: to another one
+    blocks: That the plan is for, as in Declaration. None: those of what the ledger was granted, else all.
     """
     budget: str = ""
     plan: Sequence[Event] = ()
     ledger: str = ""
+    blocks: Sequence[BlockRange] = ()
     _wire = (
         (1, "budget", "string", ""),
         (2, "plan", "Event", "*"),
-        (3, "ledger", "string", ""),)
+        (3, "ledger", "string", ""),
+        (4, "blocks", "BlockRange", "*"),)
 
-    def __init__(self, budget: str = "", plan: Sequence[Event] = (), ledger: str = "") -> None:
+    def __init__(self, budget: str = "", plan: Sequence[Event] = (), ledger: str = "", blocks: Sequence[BlockRange] =
+                 ()) -> None:
         self.budget = budget
         self.plan = plan
         self.ledger = ledger
+        self.blocks = blocks
 
 
 class ComputeBudgetResponse(Message):
     """What ComputeBudget answers.
 
     budget: as it was read
-    spending: `spent` is what is granted, whether it was used or not
+    spending: `spent` is what is granted, used or not; of a budget with blocks, of the fullest
     grants: by ledger, without those of nothing; at most 1000, and about 1 MiB
     grant_count: all of them
     spent_with_plan: of spending.bound, rounded up
+    blocks: of a budget with blocks: ascending, without those of which nothing is granted
+    present_grant: what the request's ledger is granted, if it was granted something
     rounds_left: How many rounds of the plan's last event would fit beside the rest of it; absent where that is no
         rounds, or of whole epochs, and of a sealed budget.
     """
@@ -1886,6 +1914,8 @@ class ComputeBudgetResponse(Message):
     grant_count: int = 0
     spent_with_plan: float = 0.0
     fits: bool = False
+    blocks: Sequence[BlockSpending] = ()
+    present_grant: Optional[BudgetGrant] = None
     rounds_left: Optional[int] = None
     _wire = (
         (1, "budget", "LedgerReference", ""),
@@ -1894,18 +1924,39 @@ class ComputeBudgetResponse(Message):
         (4, "grant_count", "uint64", ""),
         (5, "spent_with_plan", "double", ""),
         (6, "fits", "bool", ""),
+        (8, "blocks", "BlockSpending", "*"),
+        (9, "present_grant", "BudgetGrant", ""),
         (7, "rounds_left", "uint64", "?"),)
 
     def __init__(self, budget: Optional[LedgerReference] = None, spending: Optional[FilterSpending] = None, grants:
                  Sequence[BudgetGrant] = (), grant_count: int = 0, spent_with_plan: float = 0.0, fits: bool = False,
-                 rounds_left: Optional[int] = None) -> None:
+                 blocks: Sequence[BlockSpending] = (), present_grant: Optional[BudgetGrant] = None, rounds_left:
+                 Optional[int] = None) -> None:
         self.budget = budget
         self.spending = spending
         self.grants = grants
         self.grant_count = grant_count
         self.spent_with_plan = spent_with_plan
         self.fits = fits
+        self.blocks = blocks
+        self.present_grant = present_grant
         self.rounds_left = rounds_left
+
+
+class BlockSpending(Message):
+    """What is granted of each of these blocks.
+
+    spent: as in FilterSpending, rounded up
+    """
+    blocks: BlockRange
+    spent: float
+    _wire = (
+        (1, "blocks", "BlockRange", ""),
+        (2, "spent", "double", ""),)
+
+    def __init__(self, blocks: BlockRange, spent: float) -> None:
+        self.blocks = blocks
+        self.spent = spent
 
 
 Trials = Union[

@@ -77,6 +77,8 @@ class Recorder(Handle):
     budget: the name of a budget over the data set, whose filter is taken: a round that costs more
         than was granted (request_grant) is refused before its release: Error with reason
         "BUDGET_EXCEEDED"
+    blocks: of a budget with blocks, those whose units may be in the data, like "1-12,14"; None is
+        all
     spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here,
         or spool in `path`
     policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool",
@@ -106,7 +108,7 @@ class Recorder(Handle):
                  parameters: str = "fixed", planned_rounds: int = 0, plan_independent: bool = False,
                  released: Optional[str] = None, description: Optional[str] = None,
                  filter: Optional[Tuple[Any, ...]] = None, budget: Optional[str] = None,
-                 spool: Optional[str] = None,
+                 blocks: Optional[str] = None, spool: Optional[str] = None,
                  spool_bound_bytes: int = 0, policy: str = "fail-closed", plan_varies: bool = False,
                  state_key: Optional[str] = None, state_folder: Optional[str] = None,
                  open_timeout: float = 0.0, release_timeout: float = 0.0,
@@ -126,7 +128,8 @@ class Recorder(Handle):
             adjacency=_client.word(adjacency, _client.ADJACENCIES, "adjacency"),
             parameters=_client.word(parameters, _client.PARAMETERS, "parameters"),
             planned_rounds=_client.whole(planned_rounds, "planned_rounds"),
-            plan_independent=bool(plan_independent), budget=text(budget, "budget"))
+            plan_independent=bool(plan_independent), budget=text(budget, "budget"),
+            blocks=text(blocks, "blocks"))
         if filter is not None:
             _put_filter(declaration, filter)
         options = _client.RecorderOptions(
@@ -207,7 +210,8 @@ class Recorder(Handle):
         Raises Error: FAILED_PRECONDITION with the reason BUDGET_EXCEEDED if it does not fit,
         GRANT_BELOW_SPENT if the run has spent more, NO_BUDGET.
         """
-        data = _wire.encode(BudgetGrant(budget="", ledger="", plan=list(plan), reason=""))
+        data = _wire.encode(BudgetGrant(budget="", ledger="", plan=list(plan), reason="",
+                                         blocks=[]))
         self._call("request_grant", data, ctypes.c_size_t(len(data)))
 
     def undelivered(self) -> int:

@@ -45,9 +45,10 @@ bool IsBelowSpent(const questions::HeldRun& run, const questions::HeldRun::Step&
 }
 
 absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
-                       const questions::HeldRun::Step& step) {
+                       const questions::HeldRun::Step& step, uint32_t block) {
   const bool of_budget = run.terms().is_budget || run.terms().under_budget;
-  const double bound = run.BoundAfter(step), spent = run.Spent(), after = run.SpentAfter(step);
+  const double bound = run.BoundAfter(step), spent = run.Spent(block),
+               after = run.SpentAfter(step, block);
   std::map<std::string, std::string> metadata = {{"ledger", ledger},
                                                  {"spent", absl::StrCat(spent)},
                                                  {"spent_with_batch", absl::StrCat(after)},
@@ -61,8 +62,9 @@ absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
                            ": what is spent stays granted; nothing is stored");
   } else if (run.terms().is_budget) {
     message = absl::StrCat(ledger, ": the plan does not fit into this budget, ", Name(run.filter()),
-                           ": ", spent, " of ", bound, " is granted, and ", after,
-                           " with the plan; nothing is stored");
+                           ": ", spent, " of ", bound, " is granted",
+                           run.terms().blocks > 1 ? absl::StrCat(" in block ", block) : "",
+                           ", and ", after, " with the plan; nothing is stored");
   } else {
     message = absl::StrCat(
         ledger, ": this batch would ",
@@ -70,6 +72,7 @@ absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
         Name(run.filter()), ": ", spent, " spent of ", bound, ", and ", after,
         " with the batch; nothing of it is stored");
   }
+  if (run.terms().blocks > 1) metadata["block"] = absl::StrCat(block);
   if (const auto left = run.RoundsLeft(step); left.has_value()) {
     metadata["rounds_left"] = absl::StrCat(*left);
     absl::StrAppend(&message, "; ", *left,
@@ -88,7 +91,9 @@ absl::Status Check(const std::string& ledger, const questions::HeldRun& run,
             " different sums where the ledger's filter is kept, got ", step.kept->kinds())),
         {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
   }
-  if (!run.Holds(step)) return CrossedBy(ledger, run, step);
+  if (const auto block = run.CrossedIn(step); block.has_value()) {
+    return CrossedBy(ledger, run, step, *block);
+  }
   // Refused here, one grant; later it would be the whole budget.
   if (run.terms().is_budget && run.BytesAfter(step) > std::max(run.bytes(), kMostRunBytes)) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(

@@ -255,7 +255,7 @@ def fields(data):
 # Schemas for strict(): number -> type. A message within is a schema, or "message": taken as it is.
 FILTER = {1: {1: "double", 2: "double"}, 2: {1: "double"}, 3: {1: "double"}}
 DECLARED = {1: "string", 2: "string", 3: "enum", 4: "enum", 5: "uint", 6: FILTER, 7: "string", 8: "enum", 9: "string",
-            10: "bool", 11: "string", 12: "enum"}
+            10: "bool", 11: "string", 12: "enum", 13: "string", 14: "messages"}
 ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "message", 7: "string",
          **{number: "message" for number in (*range(EVENT, SPOOL_IMPORTED + 1), GRANT, GRANTED)}}
 ONLY_NUMBER = {1: "uint"}
@@ -263,7 +263,7 @@ ONLY_NUMBER = {1: "uint"}
 REGISTRY_ENTRY = {1: "uint", 6: "message", KEY_ROTATE: {2: "string"},
                   REGISTERED: {1: "string", 2: "uint", 3: "bytes", 4: "enum"}, MAP_ROOT: {1: "uint", 2: "bytes"}}
 ROUND = {1: "uint", 2: "message"}
-GRANTS = {1: "string", 2: "string", 3: "messages", 4: "string"}
+GRANTS = {1: "string", 2: "string", 3: "messages", 4: "string", 5: "messages"}
 ONE_OF_FOUR = {1: "message", 2: "message", 3: "message", 4: "message"}
 BODIES = {
     DECLARATION: DECLARED, RESUME: {1: "string"}, NOTE: {1: "string"}, WRITER_CLOSED: ONLY_NUMBER,
@@ -456,6 +456,13 @@ class Rules:
             declared = strict(self.declaration, DECLARED)
             self.must((body == GRANT) == (declared.get(12, 0) == BUDGET), "grants stand in budgets")
             self.must(body == GRANT or message[1] == declared.get(11), "granted of another budget")
+            self.must(body == GRANT or message.get(5) == declared.get(14), "granted of other blocks")
+            self.must(declared.get(13) or body == GRANTED or 5 not in message, "blocks of a budget without any")
+            least = 1
+            for data in message.get(5, []):
+                blocks = strict(data, {1: "uint", 2: "uint"})
+                self.must(least <= blocks.get(1, 0) <= blocks.get(2, 0) <= 10000, "blocks")
+                least = blocks[2] + 2
             for event in message.get(3, []):
                 self.event(event)
         elif body == IMPORTED:

@@ -456,6 +456,37 @@ TEST_F(Ledger, BudgetsBoundTheirRunsTogether) {
   EXPECT_EQ(listed("budget = \"" + budget + "\""), 2);
 }
 
+TEST_F(Ledger, BlocksOfABudgetAreBoundEachAndShown) {
+  const std::vector<std::string> declared = {"--dataset", name_,         "--unit",
+                                             "user",      "--adjacency", "add-or-remove-one"};
+  const auto with = [](std::vector<std::string> arguments, const std::vector<std::string>& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  Ok(with({"budget", "create", name_, "--filter", "zcdp:1", "--block-assignment", "by region"},
+          declared));
+  for (const auto& [run, blocks] : {std::pair("-a", "1-12"), std::pair("-b", "12,14")}) {
+    Ok(with({"ledger", "create", name_ + run, "--parameters", "adaptive", "--budget", name_,
+             "--blocks", blocks},
+            declared));
+  }
+  const std::vector<std::string> plan = {"--noise-multiplier", "1", "--steps", "2"};
+  Ok(with({"budget", "grant", name_, "--for", name_ + "-a"}, plan));
+  const RunResult refused = OnServer(with({"budget", "grant", name_, "--for", name_ + "-b"}, plan));
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.out + refused.err, HasSubstr("is granted in block 12"));
+  EXPECT_EQ(OnServer(with({"budget", "fits", name_, "--blocks", "12-13"}, plan)).exit_code, 5);
+  Ok(with({"budget", "fits", name_, "--blocks", "13"}, plan));
+  EXPECT_THAT(Dpledger({"budget", "show", name_, "--server", server_->address()}).out,
+              AllOf(HasSubstr("; of blocks 1-12"), HasSubstr("1-12: 1 of 1")));
+  EXPECT_THAT(Dpledger({"ledger", "show", name_ + "-b", "--server", server_->address()}).out,
+              HasSubstr("12,14"));
+  EXPECT_THAT(Dpledger({"ledger", "show", name_, "--server", server_->address()}).out,
+              HasSubstr("by region"));
+  EXPECT_THAT(Dpledger({"budget", "fits", name_, "--blocks", "2-1", "--steps", "1"}).err,
+              HasSubstr("blocks[0].last: must be"));
+}
+
 TEST_F(Ledger, WrongBudgetFlagsAreNamed) {
   const auto wrong = [&](const std::vector<std::string>& arguments, const std::string& message) {
     const RunResult result = OnServer(arguments);

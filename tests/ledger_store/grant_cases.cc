@@ -60,6 +60,22 @@ std::vector<RuleCase> BadGrants() {
       Bad("grant in no budget", no_budget, grant, "a grant stands in a budget"),
       Bad("granted in a budget", EmptyBudget(), granted, "a grant stands in a budget"),
       Bad(
+          "granted of other blocks", BudgetedRun(),
+          [=](Entry& e) {
+            granted(e);
+            e.mutable_granted()->add_blocks()->set_first(1);
+            e.mutable_granted()->mutable_blocks(0)->set_last(1);
+          },
+          "the blocks that the ledger declares"),
+      Bad(
+          "blocks of a budget without any", EmptyBudget(),
+          [=](Entry& e) {
+            grant(e);
+            e.mutable_grant()->add_blocks()->set_first(1);
+            e.mutable_grant()->mutable_blocks(0)->set_last(1);
+          },
+          "no blocks of a budget without any"),
+      Bad(
           "granted of another budget", BudgetedRun(),
           [=](Entry& e) {
             granted(e);

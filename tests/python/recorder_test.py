@@ -285,6 +285,25 @@ class Recording:
 
 
 class OnAServer(Recording, support.WithServer):
+    def test_runs_on_other_blocks_have_the_whole_bound_each(self):
+        self.program("budget", "create", "regions", "--dataset", "points", "--unit", "point",
+                     "--adjacency", "add-or-remove-one", "--filter", "zcdp:1",
+                     "--block-assignment", "by region")
+        plan = [dpledger.RoundsEvent(dpledger.FullBatch(), [dpledger.SumQuery(1.0, 1.0)], 2)]
+        for name, blocks in (("north", "1-6"), ("south", "7,9-12")):
+            with self.recorder(name, parameters="adaptive", budget="regions",
+                               blocks=blocks) as ledger:
+                ledger.request_grant(plan)  # all of the bound
+                ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 1.0)).await_releasable()
+        with self.recorder("both", parameters="adaptive", budget="regions",
+                           blocks="8-9") as ledger:
+            with self.assertRaisesRegex(dpledger.Error, "is granted in block 9"):
+                ledger.request_grant(plan)
+        with self.assertRaisesRegex(dpledger.Error, "blocks"):
+            self.recorder("none", parameters="adaptive", budget="regions", blocks="0-5")
+        with self.assertRaisesRegex(dpledger.Error, "blocks"):  # it was made for others
+            self.recorder("north", parameters="adaptive", budget="regions", blocks="2-6")
+
     def test_run_under_a_budget_costs_no_more_than_it_was_granted(self):
         self.program("budget", "create", "budget", "--dataset", "points", "--unit", "point",
                      "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")

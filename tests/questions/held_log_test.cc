@@ -37,6 +37,20 @@ class HeldLogTest : public testing::Test {
   uint64_t sequence_ = 0;
 };
 
+TEST_F(HeldLogTest, FindsTheGrantThatDidNotFitInOneBlock) {
+  ASSERT_EQ(Declare("kind: BUDGET block_assignment: 'region'"), absl::OkStatus());
+  const auto grant = [&](const std::string& ledger, int first, int last) {
+    return Add(absl::StrCat("grant { ", GrantTo(ledger), " blocks { first: ", first,
+                            " last: ", last, " } }"));
+  };
+  EXPECT_TRUE(grant("r", 1, 5).ok());
+  EXPECT_TRUE(grant("s", 5, 9).ok());
+  EXPECT_TRUE(grant("t", 6, 12).ok());
+  const absl::Status found = grant("u", 9, 9);
+  ExpectExceeded(found, "4");
+  EXPECT_NE(found.message().find("in block 9"), std::string::npos) << found;
+}
+
 TEST_F(HeldLogTest, FindsTheGrantThatDidNotFit) {
   ASSERT_EQ(Declare("kind: BUDGET"), absl::OkStatus());
   EXPECT_TRUE(Add(absl::StrCat("grant { ", GrantTo("r"), "}")).ok());

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cmath>
 #include <thread>
 
+#include "absl/strings/numbers.h"
 #include "accountant/mechanism/composition.h"
+#include "events/declaration_rules.h"
 #include "events/event_values.h"
+#include "events/grant_rules.h"
 #include "questions/answer_budget.h"
 #include "questions/declaration_values.h"
 #include "server/questions/filter_gate.h"
@@ -50,8 +54,9 @@ class BudgetTest : public testing::Test {
     Open();
   }
 
-  void CreateBudget(const std::string& filter) {
+  void CreateBudget(const std::string& filter, const std::string& assignment = "") {
     rig_.Create("budget", [&](v1::Declaration& declaration) {
+      declaration.set_block_assignment(assignment);
       declaration.set_kind(v1::BUDGET);
       declaration.set_parameters(v1::ADAPTIVE);
       *declaration.mutable_filter() = accountant::FromText<v1::Filter>(filter);
@@ -65,6 +70,13 @@ class BudgetTest : public testing::Test {
   }
   void CreateRun(const std::string& id, v1::Parameters parameters = v1::ADAPTIVE) {
     rig_.Create(id, UnderBudget(parameters));
+  }
+
+  void CreateRunOn(const std::string& id, const std::string& blocks) {
+    rig_.Create(id, [&](v1::Declaration& declaration) {
+      UnderBudget(v1::ADAPTIVE)(declaration);
+      *declaration.mutable_blocks() = *events::BlocksFromText(blocks);
+    });
   }
 
   template <typename Call>
@@ -195,6 +207,108 @@ TEST_F(BudgetTest, SmallerPlanGivesBackWhatIsNotSpent) {
   EXPECT_TRUE(Grant("b", {Gaussian(1)}).ok());
   EXPECT_TRUE(Grant("b", {}).ok());
   EXPECT_EQ(Ask().grant_count(), 1u);
+}
+
+// Each block by itself: beside all that was granted of it, by enumeration.
+TEST_F(BudgetTest, EachBlockHasTheWholeBound) {
+  CreateBudget(kRho, "the month of the first visit");
+  CreateRunOn("spring", "1-6");
+  CreateRunOn("summer", "4-9");
+  CreateRunOn("autumn", "9-11,14");
+  CreateRun("all");
+  ASSERT_TRUE(Grant("spring", {Gaussian(1)}).ok());
+  ASSERT_TRUE(Grant("autumn", {Gaussian(1), Gaussian(1)}).ok());  // all of blocks 9 to 11, and 14
+  const absl::Status refused = Grant("summer", {Gaussian(1)});
+  ExpectExceeded(refused, "");
+  EXPECT_EQ(ReasonOf(refused).metadata["block"], "9");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is granted in block 9"));
+  ExpectExceeded(Grant("all", {Gaussian(100)}), "");
+  ASSERT_TRUE(Grant("autumn", {Gaussian(1)}).ok());
+  ASSERT_TRUE(Grant("summer", {Gaussian(1)}).ok());
+  EXPECT_EQ(ReasonOf(Grant("spring", {Gaussian(1), Gaussian(2)})).metadata["block"], "4");
+  for (const bool restarted : {false, true}) {
+    if (restarted) Restart();
+    const v1::ComputeBudgetResponse answer = Ask({Gaussian(1)});
+    EXPECT_NEAR(answer.spending().spent(), 1, 1e-9);
+    EXPECT_FALSE(answer.fits());
+    std::string levels;
+    for (const v1::BlockSpending& one : answer.blocks()) {
+      absl::StrAppend(&levels, one.blocks().first(), "-", one.blocks().last(), ": ",
+                      std::round(one.spent() * 1e6) / 1e6, "; ");
+    }
+    EXPECT_EQ(levels, "1-3: 0.5; 4-6: 1; 7-8: 0.5; 9-9: 1; 10-11: 0.5; 14-14: 0.5; ");
+    EXPECT_EQ(ReasonOf(Grant("all", {Gaussian(1)})).metadata["block"], "4");
+    EXPECT_EQ(Ask({Gaussian(1)}, "summer").spent_with_plan(), answer.spending().spent());
+    EXPECT_TRUE(Ask({Gaussian(1)}, "summer").fits());
+    EXPECT_EQ(Ask({}, "summer").present_grant().blocks_size(), 1);
+  }
+  // A run in blocks is held as any other; what all release together is within one bound.
+  ASSERT_TRUE(Append("summer", {Gaussian(1)}).ok());
+  ExpectExceeded(Append("summer", {Gaussian(100)}), "0");
+  ASSERT_TRUE(Append("autumn", {Gaussian(1)}).ok());
+  EXPECT_EQ(rig_.Answer({"summer", "autumn"}).details().filter_spending_size(), 2);
+  // A fork is on its parent's blocks.
+  rig_.Fork("autumn", SizeOf("autumn"), "child");
+  ExpectExceeded(Grant("child", {Gaussian(1)}), "");
+  EXPECT_TRUE(Grant("child", {}).ok());
+}
+
+TEST_F(BudgetTest, RoundsLeftAreThoseOfTheFullestBlock) {
+  CreateBudget(kMixture, "by region");
+  CreateRunOn("a", "1-4");
+  CreateRunOn("b", "4-8");
+  CreateRunOn("c", "2-20");
+  ASSERT_TRUE(Grant("a", {Rounds(1000)}).ok());
+  ASSERT_TRUE(Grant("b", {Rounds(500, 2)}).ok());
+  const absl::Status refused = Grant("c", {Rounds(100'000, 0.9)});
+  const std::string left = ReasonOf(refused).metadata["rounds_left"];
+  uint64_t fits = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(left, &fits)) << refused;
+  EXPECT_GT(fits, 10u);
+  ExpectExceeded(Grant("c", {Rounds(fits + 1, 0.9)}), left);
+  EXPECT_LE(SpentBy(kMixture, {Rounds(1000), Rounds(500, 2), Rounds(fits, 0.9)}), 4);
+  EXPECT_GT(SpentBy(kMixture, {Rounds(1000), Rounds(500, 2), Rounds(fits + 1, 0.9)}), 4);
+  EXPECT_TRUE(Grant("c", {Rounds(fits, 0.9)}).ok());
+}
+
+TEST_F(BudgetTest, RefusesBlocksThatAreNone) {
+  CreateBudget(kRho);
+  v1::Declaration run = CreateRequest(LedgerName("x")).declaration();
+  UnderBudget(v1::ADAPTIVE)(run);
+  *run.mutable_blocks() = *events::BlocksFromText("1");
+  v1::CreateLedgerRequest create = CreateRequest(LedgerName("x"));
+  *create.mutable_declaration() = run;
+  EXPECT_TRUE(IsError(rig_.store().Create(create).status(), StatusCode::kInvalidArgument,
+                      "INVALID_FIELD", "declaration.blocks: must be the budget's"));
+  EXPECT_EQ(events::CheckDeclaration(run), absl::OkStatus());
+  const auto refused = [&](const std::string& message, auto&& change) {
+    v1::Declaration changed = run;
+    change(changed);
+    EXPECT_TRUE(IsError(events::CheckDeclaration(changed), StatusCode::kInvalidArgument,
+                        "INVALID_FIELD", message));
+  };
+  refused("blocks[0].last", [](auto& d) { d.mutable_blocks(0)->clear_last(); });
+  refused("unless a budget is named", [](auto& d) { d.clear_budget(); });
+  refused("unless kind is BUDGET", [](auto& d) { d.set_block_assignment("x"); });
+  const auto be_budget = [](v1::Declaration& d) {
+    d.clear_budget();
+    d.clear_blocks();
+    d.set_kind(v1::BUDGET);
+    d.set_block_assignment("x");
+    *d.mutable_filter() = accountant::FromText<v1::Filter>(kRho);
+  };
+  refused("REPLACE_ONE", [&](auto& d) {
+    be_budget(d);
+    d.set_adjacency(v1::REPLACE_ONE);
+  });
+  be_budget(run);
+  EXPECT_EQ(events::CheckDeclaration(run), absl::OkStatus());
+  for (const char* bad : {"0", "10001", "3-2", "1,2", "5-9,9-12", "4-5,1-2", "a", "1-", "-3"}) {
+    EXPECT_TRUE(IsError(events::BlocksFromText(bad).status(), StatusCode::kInvalidArgument,
+                        "INVALID_FIELD", "blocks"))
+        << bad;
+  }
+  EXPECT_EQ(events::BlocksText(*events::BlocksFromText("1-12,14,16-10000")), "1-12,14,16-10000");
 }
 
 TEST_F(BudgetTest, RepeatedRequestIsAnsweredOnce) {
