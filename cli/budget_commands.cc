@@ -104,6 +104,11 @@ std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) 
                                          TextUp(one.spent()), " of ", TextNear(spending.bound())));
   }
   if (!with_plan) return text;
+  if (answer.has_present_grant()) {
+    text += Row("granted before",
+                absl::StrCat(answer.present_grant().ledger(), ": ",
+                             PlanText(answer.present_grant()), BlocksOf(answer.present_grant())));
+  }
   text += Row("with the plan",
               absl::StrCat(TextUp(answer.spent_with_plan()), " of ", TextNear(spending.bound())));
   const bool sealed = answer.budget().state() == v1::SEALED;

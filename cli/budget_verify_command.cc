@@ -89,7 +89,12 @@ absl::Status CheckRun(const HeldBundle& budget, const HeldBundle& run) {
   }
   std::vector<const v1::BudgetGrant*> told;
   for (const v1::BudgetGrant& grant : budget.log.grants()) {
-    if (budget.OriginOf(grant.ledger()) == run.origin()) told.push_back(&grant);
+    if (budget.OriginOf(grant.ledger()) != run.origin()) continue;
+    told.push_back(&grant);
+    // A sealed run is not told of what it gives back: compared with what it declares.
+    if (!events::SameBlocks(grant, declared)) {
+      return Contradiction(run, "is granted other blocks than it declares");
+    }
   }
   const std::vector<v1::BudgetGrant>& grants = run.log.grants();
   for (size_t i = 0; i < std::min(told.size(), grants.size()); ++i) {

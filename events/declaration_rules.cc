@@ -147,13 +147,7 @@ const char* NotInherited(const v1::Declaration& parent, const v1::Declaration& c
   if (child.plan_independent() != parent.plan_independent()) return "plan_independent";
   if (child.budget() != parent.budget()) return "budget";
   if (child.kind() != parent.kind()) return "kind";
-  // As for filters, of ranges.
-  const auto blocks_of = [](const v1::Declaration& declaration) {
-    v1::BudgetGrant all;
-    *all.mutable_blocks() = declaration.blocks();
-    return all.SerializeAsString();
-  };
-  if (blocks_of(child) != blocks_of(parent)) return "blocks";
+  if (!SameBlocks(child, parent)) return "blocks";
   return nullptr;
 }
 

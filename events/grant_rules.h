@@ -2,6 +2,7 @@
 // are INVALID_ARGUMENT and name the field and the rule. Pure; thread safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -26,6 +27,15 @@ absl::Status CheckBlocks(const google::protobuf::RepeatedPtrField<v1::BlockRange
 absl::StatusOr<google::protobuf::RepeatedPtrField<v1::BlockRange>> BlocksFromText(
     const std::string& text);
 std::string BlocksText(const google::protobuf::RepeatedPtrField<v1::BlockRange>& blocks);
+
+// Whether both are of the same blocks: declarations or grants.
+template <typename One, typename Other>
+bool SameBlocks(const One& one, const Other& other) {
+  return std::equal(one.blocks().begin(), one.blocks().end(), other.blocks().begin(),
+                    other.blocks().end(), [](const v1::BlockRange& a, const v1::BlockRange& b) {
+                      return a.first() == b.first() && a.last() == b.last();
+                    });
+}
 
 // A ledger that declares `run` is under the budget that declares `budget` only if they agree.
 // Returns the name of the first field in which they do not; null if there is none.

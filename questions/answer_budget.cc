@@ -70,11 +70,9 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   const auto shown = [&](double spent) {
     return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
   };
-  double fullest = 0;
   const auto add_blocks = [&](const Blocks& blocks, const Tally& sum) {
     const double spent = shown(SpentBy(filter, sum.Total()));
-    fullest = std::max(fullest, spent);
-    if (run.terms().blocks == 1 || spent == 0) return;
+    if (spent == 0) return;
     v1::BlockSpending* last =
         response.blocks_size() > 0 ? response.mutable_blocks(response.blocks_size() - 1) : nullptr;
     if (last == nullptr || last->spent() != spent || last->blocks().last() + 1 != blocks.first) {
@@ -84,8 +82,8 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
     }
     last->mutable_blocks()->set_last(blocks.last);
   };
-  run.levels().ForEach(add_blocks);
-  spending.set_spent(fullest);
+  if (run.terms().blocks > 1) run.levels().ForEach(add_blocks);
+  spending.set_spent(shown(run.Spent()));
   if (const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter)) {
     spending.set_delta(mixture->delta);
   }
@@ -108,11 +106,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
     if (request.blocks().empty()) *asked.mutable_blocks() = present->second.blocks();
   }
   ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(std::move(entries), uses_of));
-  double with_plan = 0;
-  run.LevelsAfter(step).ForEach([&](const Blocks&, const Tally& sum) {
-    with_plan = std::max(with_plan, shown(SpentBy(filter, sum.Total())));
-  });
-  response.set_spent_with_plan(with_plan);
+  response.set_spent_with_plan(shown(run.SpentAfter(step)));
   if (budget.reader->sealed()) return response;
   response.set_fits(!run.CrossedIn(step).has_value());
   if (const auto left = run.RoundsLeft(step); left.has_value()) response.set_rounds_left(*left);

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "events/grant_rules.h"
+#include "questions/block_levels.h"
 #include "questions/declaration_values.h"
 #include "questions/held_run.h"
 #include "questions/resolved_question.h"
@@ -53,8 +55,8 @@ absl::Status DescribeGrant(const HeldLedger& ledger, const accountant::Compositi
                            accountant::Adjacency adjacency, const accountant::Limits& limits,
                            v1::FilterSpending& spending) {
   accountant::filter::Uses granted(MeasuresOf(ledger.filter), 0);
-  if (ledger.grant.has_value()) {
-    ASSIGN_OR_RETURN(granted, UsesOfPlan(ledger.filter, adjacency, *ledger.grant, limits));
+  if (!ledger.grants.empty()) {
+    ASSIGN_OR_RETURN(granted, UsesOfPlan(ledger.filter, adjacency, ledger.grants[0], limits));
   }
   spending.set_budget(ledger.budget);
   spending.set_granted(SpentBy(ledger.filter, granted));
@@ -96,6 +98,11 @@ void Assume(const Subject& subject, v1::AnswerDetails& details) {
         "has "
         "granted it; a run that is not under it is not part of that");
   }
+  if (!all([](const HeldLedger& ledger) { return !ledger.has_blocks; })) {
+    details.add_assumptions(
+        "BUDGET: each unit is in one block of the budget for ever, whatever outputs show, and a "
+        "run reads the units of its blocks alone; each block has the whole bound");
+  }
   details.add_assumptions(
       "ADAPTIVE: the sample and the noise of a round, and of an epoch that shares its samples "
       "among rounds, are set before it releases anything");
@@ -103,9 +110,19 @@ void Assume(const Subject& subject, v1::AnswerDetails& details) {
 
 absl::StatusOr<v1::FilterSpending> SpendingOf(const HeldLedger& ledger,
                                               const accountant::Composition& composition,
+                                              accountant::Adjacency adjacency,
                                               const accountant::Limits& limits) {
   const accountant::filter::Filter& filter = ledger.filter;
-  ASSIGN_OR_RETURN(const double spent, accountant::filter::Spent(filter, composition, limits));
+  double spent = 0;
+  if (ledger.is_budget) {
+    UsesMemo memo;
+    ASSIGN_OR_RETURN(const BlockLevels levels,
+                     LevelsOf(filter, ledger.has_blocks ? events::kMostBlocks : 1, ledger.grants,
+                              UsesWithin(filter, adjacency, limits, &memo)));
+    spent = FullestOf(levels, filter);
+  } else {
+    ASSIGN_OR_RETURN(spent, accountant::filter::Spent(filter, composition, limits));
+  }
   if (accountant::filter::Crossed(filter, spent)) return Crossed(ledger, filter, spent);
   v1::FilterSpending spending;
   spending.set_ledger(ledger.name);
@@ -139,7 +156,8 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
   for (const HeldLedger& ledger : subject.held) {
     ASSIGN_OR_RETURN(const accountant::Composition composition,
                      accountant::Resolve(ledger.history, adjacency));
-    ASSIGN_OR_RETURN(*details.add_filter_spending(), SpendingOf(ledger, composition, limits));
+    ASSIGN_OR_RETURN(*details.add_filter_spending(),
+                     SpendingOf(ledger, composition, adjacency, limits));
     if (!ledger.budget.empty()) {
       RETURN_IF_ERROR(DescribeGrant(ledger, composition, adjacency, limits,
                                     *details.mutable_filter_spending()->rbegin()));

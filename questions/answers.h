@@ -24,10 +24,11 @@ struct HeldLedger {
   accountant::History history;
   // What would cross it was refused, before its release (docs/concepts.md).
   bool kept_by_server = false;
-  bool is_budget = false;                     // `history` is what it set aside
-  std::string budget = {};                    // that it is under: one filter for all its runs
-  bool alone = false;                         // that budget is another server's, whatever its name
-  std::optional<v1::BudgetGrant> grant = {};  // its last one
+  bool is_budget = false;                    // `history` is what it set aside
+  std::string budget = {};                   // that it is under: one filter for all its runs
+  bool alone = false;                        // that budget is another server's, whatever its name
+  std::vector<v1::BudgetGrant> grants = {};  // of a run, its last one; of a budget, all
+  bool has_blocks = false;                   // the budget: each has the whole bound
 };
 // Their filters, that of a budget once.
 std::vector<accountant::filter::Filter> FiltersOf(const std::vector<HeldLedger>& held);

@@ -39,7 +39,7 @@ absl::Status HeldLog::Add(std::string_view bytes) {
   if (const auto block = run_->CrossedIn(step); block.has_value()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
-            "entry ", sequence, ": ", run_->SpentAfter(step, *block), " of ",
+            "entry ", sequence, ": ", run_->SpentInAfter(*block, step), " of ",
             run_->BoundAfter(step),
             run_->terms().blocks > 1 ? absl::StrCat(" in block ", *block) : "", ", more than ",
             run_->terms().is_budget ? "the budget has" : "the run was granted")),

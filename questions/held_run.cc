@@ -111,6 +111,13 @@ absl::StatusOr<Uses> AddRound(Round round, uint64_t count, const UsesOfPart& use
   return uses;
 }
 
+void TakeTerms(const v1::Declaration& declaration, HeldRun::Terms& terms) {
+  terms.policy = declaration.spool_policy();
+  terms.is_budget = declaration.kind() == v1::BUDGET;
+  terms.blocks = declaration.block_assignment().empty() ? 1 : events::kMostBlocks;
+  terms.under_budget = !declaration.budget().empty();
+}
+
 }  // namespace
 
 size_t HeldRun::Step::Kept::kinds() const {
@@ -128,13 +135,6 @@ size_t HeldRun::Step::Kept::bytes() const {
 HeldRun::HeldRun(const accountant::filter::Filter& filter)
     : filter_(filter), total_(MeasuresOf(filter)), levels_(MeasuresOf(filter), 1) {
   terms_.granted = Tally(MeasuresOf(filter));
-}
-
-void HeldRun::TakeTerms(const v1::Declaration& declaration, Terms& terms) {
-  terms.policy = declaration.spool_policy();
-  terms.is_budget = declaration.kind() == v1::BUDGET;
-  terms.blocks = declaration.block_assignment().empty() ? 1 : events::kMostBlocks;
-  terms.under_budget = !declaration.budget().empty();
 }
 
 // Settles what can be, and keeps the rest.
@@ -273,9 +273,10 @@ absl::StatusOr<HeldRun::Step> HeldRun::TakeGrant(const v1::BudgetGrant& grant,
   step.writer = grant.ledger();
   step.terms = terms_;
   step.size = size_ + 1;
-  step.kept = {
-      {}, {}, step.total, static_cast<size_t>(grant.plan_size()), BlocksOf(grant, levels_.all())};
-  if (grant.plan().empty()) step.kept.reset();
+  if (grant.plan_size() > 0) {
+    step.kept = {
+        {}, {}, step.total, static_cast<size_t>(grant.plan_size()), BlocksOf(grant, levels_.all())};
+  }
   return step;
 }
 
@@ -367,6 +368,25 @@ UsesOfPart UsesWithin(const accountant::filter::Filter& filter, accountant::Adja
   };
 }
 
+double FullestOf(const BlockLevels& levels, const accountant::filter::Filter& filter) {
+  double fullest = 0;
+  levels.ForEach([&](const Blocks&, const Tally& sum) {
+    fullest = std::max(fullest, SpentBy(filter, sum.Total()));
+  });
+  return fullest;
+}
+
+absl::StatusOr<BlockLevels> LevelsOf(const accountant::filter::Filter& filter, uint32_t blocks,
+                                     const std::vector<v1::BudgetGrant>& grants,
+                                     const UsesOfPart& uses_of) {
+  BlockLevels levels(MeasuresOf(filter), blocks);
+  for (const v1::BudgetGrant& grant : grants) {
+    ASSIGN_OR_RETURN(const HeldRun::Step plan, HeldRun(filter).PlanOf(grant, uses_of));
+    levels.Add(BlocksOf(grant, levels.all()), plan.total);
+  }
+  return levels;
+}
+
 absl::StatusOr<Uses> UsesOfPlan(const accountant::filter::Filter& filter,
                                 accountant::Adjacency adjacency, const v1::BudgetGrant& grant,
                                 const accountant::Limits& limits) {
@@ -392,12 +412,22 @@ BlockLevels HeldRun::LevelsAfter(const Step& step) const {
   return levels;
 }
 
-double HeldRun::Spent(uint32_t block) const {
-  return SpentBy(filter_, (terms_.is_budget ? levels_.At(block) : total_).Total());
+double HeldRun::Spent() const {
+  return terms_.is_budget ? FullestOf(levels_, filter_) : SpentBy(filter_, total_.Total());
 }
 
-double HeldRun::SpentAfter(const Step& step, uint32_t block) const {
-  return SpentBy(filter_, (terms_.is_budget ? LevelsAfter(step).At(block) : step.total).Total());
+double HeldRun::SpentAfter(const Step& step) const {
+  return terms_.is_budget ? FullestOf(LevelsAfter(step), filter_)
+                          : SpentBy(filter_, step.total.Total());
+}
+
+double HeldRun::SpentIn(uint32_t block) const {
+  return terms_.is_budget ? SpentBy(filter_, levels_.At(block).Total()) : Spent();
+}
+
+double HeldRun::SpentInAfter(uint32_t block, const Step& step) const {
+  return terms_.is_budget ? SpentBy(filter_, LevelsAfter(step).At(block).Total())
+                          : SpentAfter(step);
 }
 
 std::optional<uint32_t> HeldRun::CrossedIn(const Step& step) const {
@@ -436,7 +466,6 @@ std::optional<uint64_t> HeldRun::RoundsLeft(const Step& step) const {
     });
   }
   BlockLevels levels = LevelsWithout(step);
-  if (!step.kept.has_value()) return std::nullopt;
   levels.Add(step.kept->blocks, step.rest);
   uint64_t left = kMost;
   for (const Tally& sum : levels.Greatest(step.kept->blocks)) {

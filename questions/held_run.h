@@ -8,8 +8,8 @@
 //  2. Sums are exact (filter/tally.h): they do not depend on how the entries came in batches, but
 //     for the order in which equal rounds list their sums.
 //  3. A budget has spent what it set aside, in each of its blocks apart. A run under one is held to
-//  what it was granted, by each
-//     measure of the filter; what its parent's prefix cost was granted to the parent.
+//     what it was granted, by each measure of the filter; what its parent's prefix cost was granted
+//     to the parent.
 //  4. A part that is costly to work out is asked for once: equal rounds have one key.
 // A value; thread safe as such.
 #pragma once
@@ -106,11 +106,14 @@ class HeldRun {
   // The first block in which the bound does not hold after the step, with a margin for rounding (1
   // of what has no blocks); nullopt: it holds, or the step adds nothing.
   std::optional<uint32_t> CrossedIn(const Step& step) const;
-  // What is spent in the block after the step. Rounded up.
-  double SpentAfter(const Step& step, uint32_t block = 1) const;
+  // What is spent in that block before the step, and after it. Rounded up.
+  double SpentIn(uint32_t block) const;
+  double SpentInAfter(uint32_t block, const Step& step) const;
   // The filter's, or what the grant comes to.
   double BoundAfter(const Step& step) const;
-  double Spent(uint32_t block = 1) const;
+  // Of a budget, in its fullest block.
+  double Spent() const;
+  double SpentAfter(const Step& step) const;
   // A budget's, after the step.
   BlockLevels LevelsAfter(const Step& step) const;
   const BlockLevels& levels() const { return levels_; }
@@ -133,7 +136,6 @@ class HeldRun {
 
   // Without what the step takes the place of.
   BlockLevels LevelsWithout(const Step& step) const;
-  static void TakeTerms(const v1::Declaration& declaration, Terms& terms);
 
   accountant::filter::Filter filter_;
   uint64_t size_ = 0;
@@ -158,6 +160,14 @@ class UsesMemo {
 // What each part uses, whatever it takes. `memo` may be null.
 UsesOfPart UsesWithin(const accountant::filter::Filter& filter, accountant::Adjacency adjacency,
                       const accountant::Limits& limits, UsesMemo* memo = nullptr);
+
+// What is spent in the fullest block.
+double FullestOf(const BlockLevels& levels, const accountant::filter::Filter& filter);
+
+// What these grants set aside in a budget of so many blocks.
+absl::StatusOr<BlockLevels> LevelsOf(const accountant::filter::Filter& filter, uint32_t blocks,
+                                     const std::vector<v1::BudgetGrant>& grants,
+                                     const UsesOfPart& uses_of);
 
 // What the grant's plan comes to.
 absl::StatusOr<accountant::filter::Uses> UsesOfPlan(const accountant::filter::Filter& filter,

@@ -238,7 +238,10 @@ absl::StatusOr<HeldLedger> HeldOf(const Lineage& lineage, const SubjectOptions& 
   held.budget = declaration.budget();
   held.alone = own.reader->first().has_import() || !options.of_one_server;
   const HistoryReader::Grants& grants = own.reader->grants();
-  if (!held.budget.empty() && !grants.empty()) held.grant = grants.begin()->second;
+  if (!held.budget.empty() || held.is_budget) {
+    for (const auto& [ledger, grant] : grants) held.grants.push_back(grant);
+  }
+  held.has_blocks = !declaration.block_assignment().empty() || declaration.blocks_size() > 0;
   return held;
 }
 

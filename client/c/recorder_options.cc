@@ -5,6 +5,7 @@
 #include "client/c/options.h"
 #include "client/c/read.h"
 #include "connection/server_access.h"
+#include "events/grant_rules.h"
 
 namespace dpledger::client::c {
 namespace {
@@ -57,6 +58,7 @@ absl::StatusOr<Declaration> ReadDeclaration(const dpledger_declaration* given) {
   ASSIGN_OR_RETURN(declaration.filter, ReadFilter(read));
   ASSIGN_OR_RETURN(declaration.budget, ReadText("declaration.budget", read.budget, ""));
   ASSIGN_OR_RETURN(declaration.blocks, ReadText("declaration.blocks", read.blocks, ""));
+  RETURN_IF_ERROR(PrefixField("declaration", events::BlocksFromText(declaration.blocks).status()));
   return declaration;
 }
 

@@ -325,9 +325,8 @@ absl::Status LedgerRules::AddGrant(const EntryFrame& frame) {
     if (field->number == v1::BudgetGrant::kPlanFieldNumber) {
       good = good && ParseEventRound(field->bytes).ok();
     } else if (field->number == v1::BudgetGrant::kBlocksFieldNumber) {
-      *grant.add_blocks() = v1::BlockRange();
-      good = good && grant.mutable_blocks()->rbegin()->ParseFromArray(
-                         field->bytes.data(), static_cast<int>(field->bytes.size()));
+      good = good && grant.add_blocks()->ParseFromArray(field->bytes.data(),
+                                                        static_cast<int>(field->bytes.size()));
     } else {
       good = good && !field->bytes.empty() && IsUtf8(field->bytes);
     }
@@ -345,9 +344,7 @@ absl::Status LedgerRules::AddGrant(const EntryFrame& frame) {
   if (in_budget && grant.blocks_size() > 0 && declaration().block_assignment().empty()) {
     return Wrong("a grant must name no blocks of a budget without any");
   }
-  v1::BudgetGrant declared;
-  *declared.mutable_blocks() = declaration().blocks();
-  if (!in_budget && grant.SerializeAsString() != declared.SerializeAsString()) {
+  if (!in_budget && !events::SameBlocks(grant, declaration())) {
     return Wrong("granted must be of the blocks that the ledger declares");
   }
   if (in_budget || budget == declaration().budget()) return absl::OkStatus();

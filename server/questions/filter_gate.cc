@@ -47,8 +47,8 @@ bool IsBelowSpent(const questions::HeldRun& run, const questions::HeldRun::Step&
 absl::Status CrossedBy(const std::string& ledger, const questions::HeldRun& run,
                        const questions::HeldRun::Step& step, uint32_t block) {
   const bool of_budget = run.terms().is_budget || run.terms().under_budget;
-  const double bound = run.BoundAfter(step), spent = run.Spent(block),
-               after = run.SpentAfter(step, block);
+  const double bound = run.BoundAfter(step), spent = run.SpentIn(block),
+               after = run.SpentInAfter(block, step);
   std::map<std::string, std::string> metadata = {{"ledger", ledger},
                                                  {"spent", absl::StrCat(spent)},
                                                  {"spent_with_batch", absl::StrCat(after)},

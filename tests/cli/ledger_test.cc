@@ -483,6 +483,21 @@ TEST_F(Ledger, BlocksOfABudgetAreBoundEachAndShown) {
               HasSubstr("12,14"));
   EXPECT_THAT(Dpledger({"ledger", "show", name_, "--server", server_->address()}).out,
               HasSubstr("by region"));
+  EXPECT_THAT(OnServer(with({"budget", "fits", name_, "--for", name_ + "-a"}, plan)).out,
+              HasSubstr("presentGrant"));
+  // Checked offline: the fullest block is 12, not the first.
+  Ok(with({"budget", "grant", name_, "--for", name_ + "-a"},
+          {"--noise-multiplier", "2", "--steps", "1"}));
+  Ok(with({"budget", "grant", name_, "--for", name_ + "-b"},
+          {"--noise-multiplier", "1", "--steps", "1"}));
+  std::vector<std::string> bundles;
+  for (const std::string& one : {name_, name_ + "-a", name_ + "-b"}) {
+    bundles.push_back(folder_.path() + "/" + one + ".bundle");
+    Ok({"ledger", "export", one, "--output", bundles.back()});
+  }
+  const RunResult verified =
+      Dpledger(with({"budget", "verify", "--self-signed", "--json"}, bundles));
+  EXPECT_NEAR(JsonObject(verified.out).Number("spending.spent"), 0.625, 1e-9);
   EXPECT_THAT(Dpledger({"budget", "fits", name_, "--blocks", "2-1", "--steps", "1"}).err,
               HasSubstr("blocks[0].last: must be"));
 }

@@ -247,6 +247,10 @@ TEST_F(BudgetTest, EachBlockHasTheWholeBound) {
   ExpectExceeded(Append("summer", {Gaussian(100)}), "0");
   ASSERT_TRUE(Append("autumn", {Gaussian(1)}).ok());
   EXPECT_EQ(rig_.Answer({"summer", "autumn"}).details().filter_spending_size(), 2);
+  // All blocks' plans together are more than the bound; what any unit can lose is not.
+  const v1::ComputeEpsilonResponse budget = rig_.Answer({"budget"});
+  EXPECT_NEAR(budget.details().filter_spending(0).spent(), 1, 1e-9);
+  EXPECT_THAT(budget.details().assumptions(), testing::Contains(HasSubstr("in one block")));
   // A fork is on its parent's blocks.
   rig_.Fork("autumn", SizeOf("autumn"), "child");
   ExpectExceeded(Grant("child", {Gaussian(1)}), "");

@@ -15,6 +15,7 @@ import { Name, said, shortName, visible } from "../text/names";
 import { entriesText, grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
 import { adjacencyWords, filterWords, keeperWords, keyId, policyWords } from "../text/words";
+import { blocksText } from "./budget";
 import type { Special } from "./entries";
 
 const MOST_LISTED = 20;
@@ -24,7 +25,7 @@ const Missing = ({ children }: { children: ComponentChildren }) => (
 
 function Declared({ of: declaration = {} }: { of: Ledger["declaration"] }) {
   const { dataset, unitOfPrivacy, released, description, filter, planIndependent } = declaration;
-  const { budget, kind } = declaration;
+  const { budget, blocks = [], kind } = declaration;
   const planned = number(declaration.plannedRounds);
   return (
     <Card title="Declared before the first event">
@@ -55,6 +56,7 @@ function Declared({ of: declaration = {} }: { of: Ledger["declaration"] }) {
               <Name of={shortName(budget)} />
             </A>,
           ],
+          blocks.length > 0 && ["Blocks", blocksText(blocks)],
           kind === "BUDGET" && ["Kind", "a budget: runs are granted parts of it"],
           ["Noise released", policyWords(declaration)],
           description && ["In own words", <Name of={description} whole />],
