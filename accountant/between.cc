@@ -25,6 +25,8 @@ constexpr double kNegligible = 1e-9;
 // The greatest rho of a Gaussian that stands for a guarantee from below: more is out of every
 // method's reach.
 constexpr double kGreatestRho = 1e9;
+// Of one on a sample: its loss must not be beyond the grid.
+constexpr double kGreatestSampledRho = 50;
 constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
 // Whether two pairs are made alike, and so may be one pair but for rounding.
@@ -269,7 +271,11 @@ LowerPart Below(const Composition& composition, double order) {
   for (const CurveStep& step : composition.curves) {
     const auto* best = std::get_if<BestOf>(&step.renyi);
     const auto* bracket = std::get_if<Bracket>(&step.renyi);
-    if (step.rho > 0) {
+    if (step.rho > 0 && step.share < 1) {
+      const double z =
+          NextUp(NextUp(NextUp(std::sqrt(0.5 / std::fmin(step.rho, kGreatestSampledRho)))));
+      if (step.share > 0) all.steps.push_back({step.share, {z, z}, step.count});
+    } else if (step.rho > 0) {
       rho = NextDown(rho + MulDown(static_cast<double>(step.count), step.rho));
     } else if (bracket != nullptr) {
       AddRuns(*bracket->below, step.count, all);

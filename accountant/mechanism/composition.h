@@ -77,11 +77,13 @@ struct AllocatedGaussian {
 };
 
 // `count` runs of a mechanism of which only a Rényi curve is known. It may be a Gaussian mechanism
-// whose curve is rho·α (0: of no Gaussian is it known that it may be that).
+// whose curve is rho·α (0: of no Gaussian is it known that it may be that), on a Poisson sample of
+// that share of the records.
 struct CurveStep {
   RenyiBound renyi;
   uint64_t count;
   double rho = 0;
+  double share = 1;  // in (0, 1]
 };
 
 // Steps, in one list for each kind of description. A method answers only if it can account for

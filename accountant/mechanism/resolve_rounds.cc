@@ -7,17 +7,11 @@
 #include "accountant/mechanism/resolver.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pair/sampling.h"
+#include "base/absl_view.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
 namespace {
-
-// The Gaussian queries of a round as one noise multiplier, and the discrete ones as one ρ of zCDP.
-struct RoundNoise {
-  JointNoise gaussian;
-  double rho = 0;  // rounded up
-  std::set<NoiseKind> kinds;
-};
 
 absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
   RoundNoise noise;
@@ -44,15 +38,8 @@ absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& round
     for (const NoiseKind kind : noise.kinds) Assume(kind);
     composition_.schemes.insert(SchemeName(scheme));
     if (noise.rho > 0) {
-      const auto* poisson = std::get_if<PoissonSampling>(&scheme.kind);
-      const bool unsampled = std::holds_alternative<FullBatch>(scheme.kind) ||
-                             (poisson != nullptr && poisson->probability == 1);
-      if (!unsampled) return NoAnalysis("noise DISCRETE_GAUSSIAN on a sample");
-      const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
-      RETURN_IF_ERROR(
-          AddCurve(ZeroConcentrated{MulUp(noise.rho, factor * factor), 0}, counted.count));
-    }
-    if (!noise.gaussian.empty()) {
+      RETURN_IF_ERROR(AddDiscrete(scheme, noise, counted.count));
+    } else if (!noise.gaussian.empty()) {
       RETURN_IF_ERROR(
           AddGaussian(scheme, noise.gaussian.multiplier(), counted.count, counted.writer));
     }
@@ -73,6 +60,40 @@ absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& round
   }
   for (const auto& [writer, run] : fixed) RETURN_IF_ERROR(AddFixedBins(run));
   return absl::OkStatus();
+}
+
+// Of discrete noise no more is known than zCDP, on the whole data or on a sample.
+absl::Status Resolver::AddDiscrete(const SamplingScheme& scheme, const RoundNoise& noise,
+                                   uint64_t count) {
+  const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
+  Concentrated whole{{MulUp(noise.rho, factor * factor), 0}};
+  const auto* poisson = std::get_if<PoissonSampling>(&scheme.kind);
+  const auto* fixed_size = std::get_if<WithoutReplacement>(&scheme.kind);
+  const bool unsampled =
+      std::holds_alternative<FullBatch>(scheme.kind) ||
+      (poisson != nullptr && poisson->probability == 1) ||
+      (fixed_size != nullptr && fixed_size->sample_size == scheme.population_size);
+  if (unsampled) {
+    RETURN_IF_ERROR(AddCurve(whole.above, count));
+    return noise.gaussian.empty() ? absl::OkStatus()
+                                  : AddUnsampled(noise.gaussian.multiplier(), count);
+  }
+  if ((poisson == nullptr || replaces()) && (fixed_size == nullptr || !replaces())) {
+    return NoAnalysis(
+        absl::StrCat("noise DISCRETE_GAUSSIAN on a sample by ", ToAbsl(SchemeName(scheme))));
+  }
+  RETURN_IF_ERROR(OnlySingleRecords("noise DISCRETE_GAUSSIAN on a sample"));
+  if (!noise.gaussian.empty()) {  // on the same sample
+    const Interval distance = Distance(noise.gaussian.multiplier());
+    whole.above.rho = AddUp(whole.above.rho, MulUp(distance.upper(), distance.upper()) / 2);
+    whole.rho = MulDown(distance.lower(), distance.lower()) / 2;
+  }
+  if (poisson != nullptr) {
+    const double q = poisson->probability;
+    return AddSampledCurve(SampleOf::kPoisson, {q, q}, whole, count);
+  }
+  return AddSampledCurve(SampleOf::kFixedSize,
+                         ShareOf(fixed_size->sample_size, scheme.population_size), whole, count);
 }
 
 // If a record may be missing, the number of records is a secret: a population size that follows it
@@ -117,8 +138,7 @@ absl::Status WithoutReplacement::AddTo(Resolver& resolver, const GaussianRounds&
   RETURN_IF_ERROR(resolver.OnlyReplacedOne(kName));
   if (sample_size == rounds.population) return resolver.AddUnsampled(rounds.z, rounds.count);
   const Interval distance = resolver.Distance(rounds.z);
-  const Interval q =
-      Quotient(static_cast<double>(sample_size), static_cast<double>(rounds.population));
+  const Interval q = ShareOf(sample_size, rounds.population);
   return resolver.AddPair(PairKey(kName, {rounds.population, sample_size}, rounds.z),
                           WithoutReplacementPair(q.upper(), distance.upper()),
                           SampledGaussianPair(q.lower(), distance.lower()), rounds.count,

@@ -55,6 +55,11 @@ absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b) {
   return a * b;
 }
 
+Interval ShareOf(uint64_t sample_size, uint64_t population) {
+  if (sample_size == population) return {1, 1};
+  return Quotient(static_cast<double>(sample_size), static_cast<double>(population));
+}
+
 std::string PairKey(std::string_view name, std::initializer_list<uint64_t> whole, Interval z) {
   std::string key(name);
   for (const uint64_t value : whole) absl::StrAppend(&key, " ", value);
@@ -162,6 +167,15 @@ absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count, double rho) {
   return absl::OkStatus();
 }
 
+absl::Status Resolver::AddSampledCurve(SampleOf kind, Interval share, const Concentrated& whole,
+                                       uint64_t count) {
+  if (share.upper() <= 0) return absl::OkStatus();
+  if (share.lower() >= 1) return AddCurve(whole.above, count, whole.rho);
+  composition_.curves.push_back(
+      {SampledCurve(kind, share.upper(), whole.above), count, whole.rho, share.lower()});
+  return absl::OkStatus();
+}
+
 // ---- Trees ----
 
 absl::Status Resolver::AddMechanism(const Mechanism& mechanism, uint64_t outer_count) {
@@ -195,6 +209,15 @@ void Resolver::Assume(NoiseKind noise) {
                                                                 : kGeneratedNoise);
 }
 
+absl::StatusOr<Composition> Resolver::Alone(const Mechanism& part) {
+  Resolver below(neighbours_);
+  RETURN_IF_ERROR(below.AddMechanism(part, 1));
+  Composition alone = std::move(below).Finish();
+  composition_.assumptions.merge(alone.assumptions);
+  composition_.warnings.merge(alone.warnings);
+  return alone;
+}
+
 absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
   const Mechanism& part = event.front();
   const double q = sampling_probability;
@@ -212,11 +235,7 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
     return resolver.NoAnalysis(
         "mechanism poisson_sampled of what depends on the number of records");
   }
-  Resolver below(resolver.neighbours());
-  RETURN_IF_ERROR(below.AddMechanism(part, 1));
-  Composition inner = std::move(below).Finish();
-  resolver.composition().assumptions.merge(inner.assumptions);
-  resolver.composition().warnings.merge(inner.warnings);
+  ASSIGN_OR_RETURN(const Composition inner, resolver.Alone(part));
   if (inner.Empty()) return absl::OkStatus();
   const bool added = resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne;
   const std::string key = absl::StrCat("sampled ", resolver.composition().pairs.size());
@@ -224,10 +243,15 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
     if (!added) return resolver.NoAnalysis(what);
     return resolver.AddPair(key, PoissonSampledPair(q, Everything()), Pair::Nothing(), count);
   }
+  // A sample with a null record is like one without it only for sums.
+  const bool refused = !added && nature > Nature::kNoiseOnASum;
+  if (const auto whole = AsConcentrated(inner); whole.has_value() && !refused) {
+    return resolver.AddSampledCurve(SampleOf::kPoisson, {q, q}, *whole, count);
+  }
   if (inner.non_private || inner.TotalCount() != 1 || !inner.curves.empty() ||
       !inner.allocations.empty()) {
     return resolver.NoAnalysis(
-        "mechanism poisson_sampled of a composition of other mechanisms than Gaussians");
+        "mechanism poisson_sampled of a composition of other mechanisms than Gaussians or zCDP");
   }
   if (!inner.steps.empty()) {
     // A sample of a sample: what a record's absence from the outer one does to the inner mechanism
@@ -241,13 +265,22 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
         key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper()),
         less > 0 ? SampledGaussianPair(less, once.lower()) : Pair::Nothing(), count);
   }
-  // A sample with a null record is like one without it only for sums.
-  if (!added && nature > Nature::kNoiseOnASum) return resolver.NoAnalysis(what);
+  if (refused) return resolver.NoAnalysis(what);
   return resolver.AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),
                           PoissonSampledPair(q, inner.pairs.front().lower), count);
 }
 
 absl::Status SampledWithoutReplacement::AddTo(Resolver& resolver, uint64_t count) const {
+  const Nature nature = NatureOf(event.front());
+  if (resolver.replaces() && (nature == Nature::kNoiseOnASum || nature == Nature::kOther)) {
+    RETURN_IF_ERROR(resolver.OnlySingleRecords("sampled_without_replacement"));
+    ASSIGN_OR_RETURN(const Composition inner, resolver.Alone(event.front()));
+    if (const auto whole = AsConcentrated(inner)) {
+      resolver.composition().schemes.insert(WithoutReplacement::kName);
+      return resolver.AddSampledCurve(SampleOf::kFixedSize,
+                                      ShareOf(sample_size, source_dataset_size), *whole, count);
+    }
+  }
   ASSIGN_OR_RETURN(const JointNoise noise,
                    resolver.GaussiansOf(event.front(), "sampled_without_replacement"));
   if (noise.empty()) return absl::OkStatus();

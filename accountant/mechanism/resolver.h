@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "accountant/mechanism/composition.h"
 #include "accountant/mechanism/joint_noise.h"
+#include "accountant/mechanism/sampled_curve.h"
 
 namespace dpledger::accountant {
 
@@ -30,6 +32,9 @@ inline constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 // a·b; FAILED_PRECONDITION (reason COUNT_TOO_LARGE) above kGreatestCount.
 absl::StatusOr<uint64_t> MultiplyCounts(uint64_t a, uint64_t b);
 
+// Of the records, the share that is in a sample of fixed size.
+Interval ShareOf(uint64_t sample_size, uint64_t population);
+
 // A key that tells pairs of a round apart: a scheme, whole numbers and a noise multiplier.
 std::string PairKey(std::string_view name, std::initializer_list<uint64_t> whole, Interval z);
 
@@ -39,6 +44,13 @@ struct GaussianRounds {
   Interval z;
   uint64_t count;
   const std::string& owner;  // of epochs
+};
+
+// The Gaussian queries of a round as one noise multiplier, and the discrete ones as one ρ of zCDP.
+struct RoundNoise {
+  JointNoise gaussian;
+  double rho = 0;  // rounded up
+  std::set<NoiseKind> kinds;
 };
 
 class Resolver {
@@ -86,6 +98,11 @@ class Resolver {
   absl::Status AddChoice(const TwoCandidates& least, double epsilon, bool ranged, uint64_t count);
   // `rho` as of CurveStep.
   absl::Status AddCurve(RenyiBound bound, uint64_t count, double rho = 0);
+  // What a mechanism is by itself, once; what it assumes and warns of is taken over.
+  absl::StatusOr<Composition> Alone(const Mechanism& part);
+  // Such a mechanism on a sample. `share` in [0, 1].
+  absl::Status AddSampledCurve(SampleOf kind, Interval share, const Concentrated& whole,
+                               uint64_t count);
 
   absl::Status NoAnalysis(std::string_view what) const;
   // Refuse, as NO_ANALYSIS: another adjacency than the declared one, and groups of more than one
@@ -95,6 +112,7 @@ class Resolver {
   absl::Status OnlyReplacedOne(std::string_view scheme) const;
 
  private:
+  absl::Status AddDiscrete(const SamplingScheme& scheme, const RoundNoise& noise, uint64_t count);
   void DescribePopulations(const std::vector<History::CountedRound>& rounds);
   // Adds all rounds recorded under one epoch number: one epoch, or several with the same number.
   absl::Status AddDisjoint(uint64_t rounds, const NoiseCounts& noises);

@@ -268,7 +268,7 @@ def calibrate(
         scheme: Optional[Scheme] = None, batch_size: Optional[float] = None,
         population: Optional[float] = None, epochs: Optional[float] = None, spent: Any = None,
         events: Optional[Events] = None, hole: Optional[str] = None, compare_methods: bool = False,
-        adjacency: Adjacency = "add-or-remove-one", parameters: Parameters = "fixed",
+        adjacency: Optional[Adjacency] = None, parameters: Optional[Parameters] = None,
         method: Method = "best", relative_gap: float = 1e-4, group_size: int = 1) -> Calibration:
     """The one number left out, such that `target_epsilon` at `delta` is kept, on the safe side.
 
@@ -284,20 +284,22 @@ def calibrate(
     spent: what the data have been through already: events, an object that has them as `events`, or
         a Store, all of whose ledgers are meant, as they declare it. The target is for it and the
         run together, and the answer is what is left for the run
+    adjacency, parameters: by default what the Store's ledgers declare; without one
+        "add-or-remove-one" and "fixed"
     compare_methods: also answer by each method alone (`by_method`)
 
     Raises as `epsilon` does; Error with code FAILED_PRECONDITION and reason NO_SOLUTION if no value
     meets the target.
     """
-    options = AccountingOptions(method, adjacency, parameters, relative_gap, group_size)
+    store = spent if hasattr(spent, "_ask") else None
+    declared = store is not None  # an empty word is what they declare
+    options = AccountingOptions(
+        method, adjacency or ("" if declared else "add-or-remove-one"),  # type: ignore[arg-type]
+        parameters or ("" if declared else "fixed"),  # type: ignore[arg-type]
+        relative_gap, group_size)
     request = CalibrateRequest(epsilon=target_epsilon, delta=delta,  # type: ignore[arg-type]
                                options=options, compare_methods=compare_methods)
-    store = spent if hasattr(spent, "_ask") else None
-    if store is not None:  # its ledgers declare both: what is the default here is not asked for
-        # type: ignore[assignment]
-        options.adjacency = "" if adjacency == "add-or-remove-one" else adjacency
-        options.parameters = "" if parameters == "fixed" else parameters  # type: ignore[assignment]
-    elif spent is not None:
+    if spent is not None and not declared:
         request.subject = Subject(events=_spent(spent))
     run = Run(noise_multiplier, sample_rate, steps, scheme, batch_size, population, epochs)
     if events is not None or hole is not None:

@@ -210,7 +210,6 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
             return self.CompositionErrorDetails(event, str(wrong))
         if isinstance(message, messages.Unsupported):
             return self.CompositionErrorDetails(event, "Unsupported event.")
-        stated, message = message, _amplified(message, self._options["adjacency"])
         if do_compose:
             if count < 1:
                 raise ValueError("count: must be at least 1, got %r" % (count,))
@@ -227,7 +226,7 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
             raise ValueError(str(refusal))
         others = [relation for relation, adjacency in _ADJACENCY.items()
                   if relation != self._neighboring_relation
-                  and self._refusal(_amplified(stated, adjacency), adjacency) is None]
+                  and self._refusal(message, adjacency) is None]
         text = str(refusal)
         if others:
             text = "neighboring_relation must be %s for `%s`. Found %s: %s" % (
@@ -367,66 +366,6 @@ class LedgerAccountant(privacy_accountant.PrivacyAccountant):
             if error < 1:
                 most = max(most, -normal.inv_cdf(error) - normal.inv_cdf(rate))
         return most
-
-
-# Beyond the last one the curve says nothing, which costs only where ε is far below 1.
-_ORDERS = (*range(2, 65), 80, 96, 128, 192, 256)
-
-
-def _amplified(message: messages.MechanismEvent, adjacency: str) -> messages.MechanismEvent:
-    """Of a sample of a zCDP mechanism, or of a discrete Gaussian of several dimensions, the Rényi
-    curve that is proved; any other event as it is. dp_accounting takes such a sample for one of
-    Gaussian noise, of which there is no proof.
-
-    With M_k = e^{(k-1)(ξ+ρk)} and a Poisson sample, A_α = Σ C(α,k) (1-q)^{α-k} q^k M_k bounds
-    E_Q[((1-q)+qP/Q)^α]. The other way round, E_Q[((1-q)+qP/Q)^{1-α}] is at most 2A_α - 1: with r =
-    P/Q the function is below its tangent at 1 plus what r -> ((1-q)+qr)^α has above its own where r
-    > 1, and r((1-q)+q/r)^α where r < 1 (second derivatives: 1-q+qr >= 1, and 1-q+qr >= r^q with
-    q+(1-q)r >= r^{1-q}), whose means are A_α. Or A_α with thrice its terms from k = 3 on (Zhu, Wang
-    2019, general bound). Without replacement: Wang, Balle, Kasiviswanathan 2019, theorem 9.
-    """
-    poisson = isinstance(message, messages.PoissonSampled) and adjacency == "add-or-remove-one"
-    fixed = isinstance(message, messages.SampledWithoutReplacement) and adjacency == "replace-one"
-    if not (poisson or fixed):
-        return message
-    inner: Any = message.event  # type: ignore[union-attr]
-    if isinstance(inner, messages.ZCDp):
-        rho, xi = inner.rho, inner.xi
-    elif isinstance(inner, messages.DiscreteGaussian) and inner.dimension != 1:
-        rho, xi = ((2 if fixed else 1) * inner.sensitivity / inner.sigma) ** 2 / 2, 0.0
-    else:
-        return message
-    q = (message.sampling_probability if poisson  # type: ignore[union-attr]
-         else message.sample_size / message.source_dataset_size)  # type: ignore[union-attr]
-    if not (0 < q < 1 and 0 <= rho < math.inf and 0 <= xi < math.inf and inner.count == 1):
-        return message
-    points = [(order, _excess(order, q, rho, xi, poisson)) for order in _ORDERS]
-    kept = [(order, math.log1p(excess * (
-        1 + 1e-9)) / (order - 1) * (1 + 1e-15)) for order, excess in points if excess < math.inf]
-    if not kept:
-        return message
-    return messages.RenyiCurve([float(order) for order, _ in kept], [value for _, value in kept],
-                               count=message.count)  # type: ignore[union-attr]
-
-
-def _excess(order: int, q: float, rho: float, xi: float, poisson: bool) -> float:
-    """By how much the mean of the likelihood ratio's power is above 1, at most, but for rounding of
-    1e-9 of it."""
-    stays = math.log1p(-q) if poisson else 0.0
-    try:
-        terms = [math.exp(math.lgamma(order + 1) - math.lgamma(k + 1) - math.lgamma(order - k + 1)
-                          + (order - k) * stays + k * math.log(q) + (k - 1) * (xi + rho * k))
-                 for k in range(2, order + 1)]
-        if not poisson:
-            ratio = math.exp(xi + 2 * rho)
-            return terms[
-                0] / ratio * min(4 * math.expm1(xi + 2 * rho), 2 * ratio) + 2 * math.fsum(terms[1:])
-    except OverflowError:
-        return math.inf
-    none_or_one = (order - 1) * stays + math.log1p((order - 1) * q)
-    rounding = 1e-15 * (order * q + math.fsum(terms))
-    excess = math.expm1(none_or_one) + math.fsum(terms) + rounding
-    return excess + min(excess, 2 * math.fsum(terms[1:]))
 
 
 def _up(value: Fraction) -> float:

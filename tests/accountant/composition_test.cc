@@ -76,8 +76,18 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
               HasSubstr("with_replacement: no analysis under ADD_OR_REMOVE_ONE"));
   EXPECT_THAT(Refusal(Rounds({10, DisjointBatches{3, 0}}, kQuery, 3), add),
               HasSubstr("disjoint_batches (removing a record shifts the other batches"));
-  EXPECT_THAT(Refusal(Rounds(Poisson(.1), {{"g", 1, 1, NoiseKind::kDiscreteGaussian}}, 1), add),
-              HasSubstr("DISCRETE_GAUSSIAN on a sample"));
+  const std::vector<SumQuery> discrete = {{"g", 1, 1, NoiseKind::kDiscreteGaussian}};
+  EXPECT_THAT(Refusal(Rounds(Poisson(.1), discrete, 1), replace),
+              HasSubstr("DISCRETE_GAUSSIAN on a sample by poisson"));
+  EXPECT_THAT(Refusal(Rounds({10, WithoutReplacement{3}}, discrete, 1), add),
+              HasSubstr("DISCRETE_GAUSSIAN on a sample by without_replacement"));
+  EXPECT_THAT(Refusal(Rounds({10, DisjointBatches{3, 0}}, discrete, 3), replace),
+              HasSubstr("DISCRETE_GAUSSIAN on a sample by disjoint_batches"));
+  const Mechanism stated{1, ZCDp{.1, 0}};
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {stated}}}), Adjacency::kZeroOut),
+              HasSubstr("poisson_sampled of anything but Gaussians"));
+  EXPECT_THAT(Refusal(Of({1, SampledWithoutReplacement{10, 2, {stated}}}), add),
+              HasSubstr("no analysis under ADD_OR_REMOVE_ONE"));
   EXPECT_THAT(Refusal(Of({1, Unsupported{"sparse vector"}}), add),
               HasSubstr("mechanism unsupported (sparse vector)"));
   EXPECT_THAT(Refusal(Of({1, RandomizedResponse{.5, 2}}), add),

@@ -201,44 +201,6 @@ class Accountant(unittest.TestCase):
 class SampledConcentrated(unittest.TestCase):
     """A sample of what is zCDP and no more is known of: JAX Privacy's use_zcdp."""
 
-    def test_bounds_are_above_mechanisms_of_that_rho(self):
-        """Every mechanism on three outcomes that random weights make, sampled, in both
-        directions."""
-        import random
-        chance, closest = random.Random(7), {True: 0.0, False: 0.0}
-        for _ in range(3000):
-            width, order = chance.choice((0.1, 0.5, 2.0)), chance.randint(2, 9)
-            q = chance.choice((0.001, 0.1, 0.5, 0.9))
-            laws = []
-            for _ in range(3):
-                weights = [math.exp(chance.gauss(0, width)) for _ in range(3)]
-                laws.append([w / math.fsum(weights) for w in weights])
-
-            def moment(p, r, k):  # E_r[(p/r)^k]
-                return math.fsum(a ** k * b ** (1 - k) for a, b in zip(p, r))
-
-            def mixed(p, r):
-                return [q * a + (1 - q) * b for a, b in zip(p, r)]
-            for poisson in (True, False):
-                pairs = [(p, r) for p in laws for r in laws if p is not r]
-                if poisson:
-                    pairs = [(laws[0], laws[1]), (laws[1], laws[0])]
-                # The least ρ for which these are ρ-zCDP at the orders that the bound uses.
-                rho = max(math.log(moment(p, r, k)) / (k * (k - 1)) for p, r in pairs
-                          for k in range(2, order + 1))
-                bound = ours._excess(order, q, rho, 0.0, poisson)
-                if poisson:
-                    truth = max(moment(mixed(p, r), r, order) for p, r in pairs)
-                    truth = max(truth, *(moment(r, mixed(p, r), order) for p, r in pairs))
-                else:
-                    truth = moment(mixed(laws[0], laws[2]), mixed(laws[1], laws[2]), order)
-                if bound < 1e-9:
-                    continue
-                self.assertLessEqual(truth - 1, bound * (1 + 1e-6))
-                closest[poisson] = max(closest[poisson], (truth - 1) / bound)
-        self.assertGreater(closest[True], 0.4)  # or the test shows nothing
-        self.assertGreater(closest[False], 0.2)
-
     def test_they_are_answered_and_cost_more_than_gaussian_noise(self):
         # Noise of 2 against what is twice as far for a replacement: 1/2-zCDP.
         for relation, z, sampled in (

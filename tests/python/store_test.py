@@ -110,6 +110,19 @@ class Store(support.WithFolder):
         with self.assertRaisesRegex(ValueError, r"spent\[1\].*"):
             dpledger.calibrate(**target, spent=[events, dpledger.Gaussian(-1.0)], **run)
 
+    def test_a_run_beside_ledgers_is_calibrated_as_they_declare(self):
+        self.record("replaced", adjacency="replace-one")
+        store = dpledger.open(self.path)
+        events = dpledger.RoundsEvent(SCHEME, (QUERY,), 3)
+        run = dict(target_epsilon=2, delta=1e-5, sample_rate=0.1, steps=20)
+        for stated, meant in ((None, "replace-one"), ("replace-one", "replace-one"),
+                              ("add-or-remove-one", "add-or-remove-one")):
+            found = dpledger.calibrate(**run, spent=store, adjacency=stated)
+            wanted = dpledger.calibrate(**run, spent=events, adjacency=meant)
+            self.assertEqual(found.details.adjacency.lower().replace("_", "-"), meant)
+            self.assertAlmostEqual(found.value, wanted.value, delta=1e-3)
+        self.assertGreater(dpledger.calibrate(**run, spent=store).value, found.value * 1.2)
+
     def test_a_bundle_is_what_its_ledger_is(self):
         self.record("first")
         self.record("second")
