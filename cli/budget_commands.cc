@@ -126,12 +126,14 @@ struct CreateFlags : LedgerFlags {
   std::string dataset, unit, block_assignment, description, request_id;
   v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
   v1::Filter filter;
+  bool new_dataset = false;
 };
 
 absl::Status Create(const CreateFlags& flags, Output& out) {
   v1::CreateLedgerRequest request;
   request.set_name(flags.name);
   request.set_request_id(RequestId(flags.request_id));
+  request.set_new_dataset(flags.new_dataset);
   v1::Declaration& declaration = *request.mutable_declaration();
   declaration.set_kind(v1::BUDGET);
   declaration.set_dataset(flags.dataset);
@@ -155,6 +157,8 @@ void AddCreate(flags::App& app, Command& chosen) {
   flags->AddTo(*command);
   AddName(*command, "--dataset", flags->dataset, 256, "which data set, as its runs declare it")
       ->required();
+  command->add_flag("--new-dataset", flags->new_dataset,
+                    "the data set is a new one, however much its name is like another's");
   AddName(*command, "--unit", flags->unit, 256, "what one record is: example, user, hospital")
       ->required();
   AddAdjacency(*command, flags->adjacency, "what makes two data sets neighbours")->required();
@@ -228,6 +232,7 @@ void AddFits(flags::App& app, Command& chosen) {
 
 struct GrantFlags : LedgerFlags {
   PlanFlags plan;
+  bool more = false, what_is_spent = false;
   std::string ledger, reason, request_id;
 };
 
@@ -239,10 +244,14 @@ absl::Status Grant(const GrantFlags& flags, Output& out) {
   request.set_reason(flags.reason);
   ASSIGN_OR_RETURN(const std::vector<v1::Event> events, flags.plan.Events());
   request.mutable_plan()->Assign(events.begin(), events.end());
+  if (flags.more) request.set_change(v1::GRANT_MORE);
+  if (flags.what_is_spent) request.set_change(v1::GRANT_WHAT_IS_SPENT);
   ASSIGN_OR_RETURN(const v1::GrantBudgetResponse answer, ServerCalls(flags.server).Ask(request));
   v1::BudgetGrant granted;
   *granted.mutable_plan() = request.plan();
-  out.Answer(Row("granted", absl::StrCat(flags.ledger, ": ", PlanText(granted))) +
+  const std::string what =
+      flags.what_is_spent ? "what it has spent" : PlanText(granted) + (flags.more ? " more" : "");
+  out.Answer(Row("granted", absl::StrCat(flags.ledger, ": ", what)) +
                  Row("entry", absl::StrCat(answer.receipt().first_sequence(), " of ", flags.name)),
              answer);
   return absl::OkStatus();
@@ -261,14 +270,19 @@ void AddGrant(flags::App& app, Command& chosen) {
   flags->plan.AddTo(*command);
   command->add_flag("--nothing", flags->plan.nothing,
                     "give back all of it, of a run that has spent nothing");
+  command->add_flag("--more", flags->more, "the plan is beside what is granted already");
+  command->add_flag("--what-is-spent", flags->what_is_spent,
+                    "give back what a run has not spent that is sealed, or whose writers have all "
+                    "closed; no plan");
   AddLedgerName(*command, "--for", flags->ledger, "the ledger that declares the budget")
       ->required();
   AddText(*command, "--reason", flags->reason, 1024, "your own words, kept in both ledgers");
   AddRequestId(*command, flags->request_id);
   command->callback([flags, &chosen] {
     flags->plan.Check();
-    if (!flags->plan.IsGiven()) {
-      throw flags::RequiredError("a plan: --noise-multiplier, --events or --nothing");
+    if (!flags->plan.IsGiven() && !flags->what_is_spent) {
+      throw flags::RequiredError(
+          "a plan: --noise-multiplier, --events, --nothing or --what-is-spent");
     }
     chosen = [flags](Output& out) { return Grant(*flags, out); };
   });

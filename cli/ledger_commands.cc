@@ -51,12 +51,14 @@ struct CreateFlags : LedgerFlags {
   std::string released;
   std::string description;
   std::string request_id;
+  bool new_dataset = false;
 };
 
 absl::Status Create(const CreateFlags& flags, Output& out) {
   v1::CreateLedgerRequest request;
   request.set_name(flags.name);
   request.set_request_id(RequestId(flags.request_id));
+  request.set_new_dataset(flags.new_dataset);
   v1::Declaration& declaration = *request.mutable_declaration();
   declaration.set_dataset(flags.dataset);
   declaration.set_unit_of_privacy(flags.unit);
@@ -88,6 +90,8 @@ void AddCreate(flags::App& app, Command& chosen) {
   AddName(*command, "--dataset", flags->dataset, 256,
           "which data set; the same name, letter for letter, in every ledger over it")
       ->required();
+  command->add_flag("--new-dataset", flags->new_dataset,
+                    "the data set is a new one, however much its name is like another's");
   AddName(*command, "--unit", flags->unit, 256, "what one record is: example, user, hospital")
       ->required();
   AddAdjacency(*command, flags->adjacency, kAdjacencyChoices);

@@ -80,6 +80,8 @@ absl::StatusOr<client::RecorderOptions> Read(const RecorderOptions& options) {
   if (options.spool_bound_bytes != 0) read.spool_bound_bytes = options.spool_bound_bytes;
   read.policy = options.policy == Policy::kSpool ? v1::SPOOL : v1::FAIL_CLOSED;
   read.plan_varies = options.plan_varies;
+  read.automatic_grants = options.automatic_grants;
+  read.new_dataset = options.new_dataset;
   RETURN_IF_ERROR(ReadTimeouts(options, read));
   if (!options.state) return read;
   auto state = client::RunState::Open(

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "client/internal/events_like.h"
 #include "client/internal/open_ledger.h"
 #include "connection/connection.h"
 #include "events/answerable.h"
@@ -21,12 +22,16 @@ namespace {
 // A batch holds 10,000 entries; one is the sampling event.
 constexpr size_t kMaxQueries = 9999;
 constexpr char kSpoolFull[] = "SPOOL_FULL";  // Spool::Append
+constexpr uint64_t kFewestMore = 8;  // rounds that a grant is raised by, where they fit
 
 absl::Status CheckOptions(const RecorderOptions& options) {
   if (options.connect == nullptr) RETURN_IF_ERROR(Complete(options.server).status());
   RETURN_IF_ERROR(events::CheckToken("writer", options.writer));
   if (options.policy != v1::FAIL_CLOSED && options.policy != v1::SPOOL) {
     return FieldError("policy", "must be FAIL_CLOSED or SPOOL");
+  }
+  if (options.automatic_grants && options.declaration.budget().empty()) {
+    return FieldError("automatic_grants", "must be given with a budget");
   }
   // Without a pause between tries, a trainer that has lost its server would do nothing but try.
   for (const auto& [field, pause] : {std::pair("first_backoff", options.first_backoff),
@@ -142,7 +147,8 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   // one.
   const bool known = state.acknowledged_entries > 0;
   const absl::StatusOr<v1::Ledger> opened = internal::OpenLedger(
-      *stub_, options_.ledger, options_.writer, options_.declaration, /*may_make=*/!known, deadline,
+      *stub_, {options_.ledger, options_.declaration, options_.new_dataset, /*may_make=*/!known},
+      options_.writer, deadline,
       internal::Backoff(options_.first_backoff, options_.longest_backoff));
   const absl::StatusOr<v1::Ledger> ledger =
       known && absl::IsNotFound(opened.status()) ? v1::Ledger() : opened;
@@ -156,13 +162,18 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
         options_.ledger, ", but has acknowledged ", state.acknowledged_entries, " to the spool ",
         spool_->path(), ": it has lost them, or is not the server that this spool belongs to"));
   }
+  std::function<absl::Status(const v1::AppendBatchRequest&)> raise;
+  if (options_.automatic_grants) {
+    raise = [this](const v1::AppendBatchRequest& refused) { return RaiseGrant(refused); };
+  }
   delivery_ = std::make_unique<internal::Delivery>(
       spool_.get(), stub_.get(), audits_.get(), options_.ledger,
       internal::Delivery::Options{.first_backoff = options_.first_backoff,
                                   .longest_backoff = options_.longest_backoff,
                                   .stall_timeout = options_.stall_timeout,
                                   .log_keys = log_keys_,
-                                  .withdraws = options_.policy == v1::FAIL_CLOSED},
+                                  .withdraws = options_.policy == v1::FAIL_CLOSED,
+                                  .raise = std::move(raise)},
       ledger.status());
   RETURN_IF_ERROR(ledger.status());
   RETURN_IF_ERROR(delivery_->Await(state.end, deadline));
@@ -319,16 +330,35 @@ absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEve
 }
 
 absl::Status PrivacyRecorder::RequestGrant(const std::vector<v1::Event>& plan) {
+  return Grant(v1::GRANT_PLAN, plan);
+}
+
+absl::Status PrivacyRecorder::RaiseGrant(const v1::AppendBatchRequest& refused) {
+  const uint64_t sixteenth =
+      refused.writer_position() / static_cast<uint64_t>(refused.entries_size()) / 16;
+  absl::Status raised;
+  for (uint64_t more = std::max(sixteenth, kFewestMore); more > 0; more /= 2) {
+    raised = Grant(v1::GRANT_MORE, {internal::EventsLike(refused, more)});
+    if (ReasonOf(raised).reason != internal::kBudgetExceeded) break;
+  }
+  return raised;
+}
+
+absl::Status PrivacyRecorder::Grant(v1::GrantChange change, const std::vector<v1::Event>& plan) {
   v1::GrantBudgetRequest request;
   request.set_budget(options_.declaration.budget());
   request.set_ledger(options_.ledger);
-  request.set_request_id(internal::NewRequestId());
   request.mutable_plan()->Assign(plan.begin(), plan.end());
+  request.set_change(change);
   const absl::Time deadline = absl::Now() + options_.open_timeout;
   internal::Backoff backoff(options_.first_backoff, options_.longest_backoff);
   while (true) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
+    // A raise that comes again raises again: it is another request.
+    if (request.request_id().empty() || change != v1::GRANT_PLAN) {
+      request.set_request_id(internal::NewRequestId());
+    }
     v1::GrantBudgetResponse response;
     const absl::Status granted =
         connection::FromGrpc(stub_->GrantBudget(&context, request, &response));
@@ -383,7 +413,11 @@ absl::Status PrivacyRecorder::Close() {
   RETURN_IF_ERROR(WaitForRoom(options_.close_timeout, append));
   const uint64_t end = spool_->state().end;
   if (sync_ != nullptr) RETURN_IF_ERROR(sync_->Await(end, deadline));
-  return delivery_->Await(end, deadline);
+  RETURN_IF_ERROR(delivery_->Await(end, deadline));
+  // While others still write it is refused; and what is not given back here is when the ledger is
+  // sealed.
+  if (options_.automatic_grants) Grant(v1::GRANT_WHAT_IS_SPENT, {}).IgnoreError();
+  return absl::OkStatus();
 }
 
 PrivacyRecorder::DrainStatus PrivacyRecorder::drain_status() const {

@@ -79,6 +79,11 @@ struct RecorderOptions {
   // on in the middle of its last epoch, with the very same partition. Otherwise the first sample of
   // an epoch scheme is of a new epoch. Its error ends Open.
   std::function<absl::StatusOr<bool>(const RunPosition&)> carries_epochs;
+  // The declared budget is asked for more whenever a round would cost more than it was granted; and
+  // Close gives back what is not spent, once all writers of the ledger have closed.
+  bool automatic_grants = false;
+  // The declared data set is a new one, however much its name is like another's.
+  bool new_dataset = false;
   v1::SpoolPolicy policy = v1::FAIL_CLOSED;
   std::string spool_folder;  // on a disk that survives the trainer; made if missing
   uint64_t spool_bound_bytes = 256 << 20;
@@ -175,6 +180,11 @@ class PrivacyRecorder : public EventRecorder {
   // INVALID_ARGUMENT naming what is wrong with the event; FAILED_PRECONDITION if its adjacency can
   // never answer for it.
   absl::Status CheckEvent(const v1::Event& event) const;
+  // Waits for the server, until the open timeout.
+  absl::Status Grant(v1::GrantChange change, const std::vector<v1::Event>& plan);
+  // Asks for a sixteenth more of rounds, or events, like the refused batch: a run of T rounds asks
+  // O(log T) times. Where that does not fit, for less, down to one more.
+  absl::Status RaiseGrant(const v1::AppendBatchRequest& refused);
   // Calls `append`, which leaves mutex_ free, until the spool has room for what it appends.
   absl::Status WaitForRoom(absl::Duration timeout, absl::FunctionRef<absl::Status()> append);
   // Appends the events of the next number, which a ledger must take after those before.

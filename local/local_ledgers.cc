@@ -162,8 +162,8 @@ class Ledgers {
   std::unique_ptr<Notary> notary_;
   std::unique_ptr<server::SigningLoop> signing_;
   std::unique_ptr<server::ReceiptSigner> receipts_;
-  std::unique_ptr<server::LedgerService> ledgers_;
   std::unique_ptr<server::AccountingService> accounting_;
+  std::unique_ptr<server::LedgerService> ledgers_;
   std::unique_ptr<server::AuditService> audit_;
   std::unique_ptr<server::Desk> desk_;
   std::unique_ptr<server::GrpcDoor> door_;
@@ -187,11 +187,14 @@ absl::Status Ledgers::Start() {
   ASSIGN_OR_RETURN(notary_, server::OpenNotary(options_, *store_, log_));
   signing_ = std::make_unique<server::SigningLoop>(notary_.get(), options_.every, &log_);
   receipts_ = std::make_unique<server::ReceiptSigner>(options_.key, notary_->OwnKey().name);
-  ledgers_ = std::make_unique<server::LedgerService>(store_.get(), signing_.get(), receipts_.get());
   accounting_ = std::make_unique<server::AccountingService>(
       store_.get(), server::AccountingLimits(), server::SignedRootOf(store_.get(), signing_.get()),
       server::TableKeeping{
           std::make_shared<merkle::Authenticator>(*options_.key, server::kHistoryPurpose), &log_});
+  ledgers_ = std::make_unique<server::LedgerService>(
+      store_.get(), signing_.get(),
+      server::LedgerService::Parts{.signer = receipts_.get(),
+                                   .subjects = &accounting_->subjects()});
   gate_.Start(&accounting_->subjects());
   store_->Guard(&gate_);
   audit_ = std::make_unique<server::AuditService>(store_.get(), notary_.get(), signing_.get());

@@ -21,6 +21,7 @@ namespace {
 constexpr int kStalledLeases = 3;
 constexpr int kNotAcceptedTwice = 2;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
+constexpr absl::Duration kLongestRefresh = absl::Seconds(2);  // of the index, for a new data set
 
 // For the programs' own files, logs, witnesses, and what libraries open.
 constexpr size_t kReservedDescriptors = 64;
@@ -59,9 +60,15 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                                              kStalledLeases * options.signing.Lease(),
                                              options.signing.clock)),
       receipts_(receipts),
-      ledgers_(store_.get(), signing_.get(), &receipts_, [this] { signing_->Nudge(); }),
       accounting_(store_.get(), options.accounting, SignedRootOf(store_.get(), signing_.get()),
                   {std::make_shared<merkle::Authenticator>(key, kHistoryPurpose), log}),
+      ledgers_(
+          store_.get(), signing_.get(),
+          {.signer = &receipts_,
+           .sealed = [this] { signing_->Nudge(); },
+           .subjects = &accounting_.subjects(),
+           .check_name = [this](const std::string& dataset,
+                                const CallContext& call) { return CheckName(dataset, call); }}),
       audit_(store_.get(), notary_.get(), signing_.get()),
       tail_(store_.get(), &index_, log),
       summariser_(
@@ -101,6 +108,24 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
       new Server(options, std::move(store), std::move(notary), *key, receipts, log));
   RETURN_IF_ERROR(server->OpenDoors(options, *key));
   return server;
+}
+
+absl::Status Server::CheckName(const std::string& dataset, const CallContext& call) {
+  ASSIGN_OR_RETURN(const uint64_t declaring, store_->CountDeclaring(dataset));
+  if (declaring > 0) return absl::OkStatus();
+  // Without the last moments' ledgers a slip may go unnoticed: no reason to refuse.
+  tail_.Refresh(std::min(call.deadline, absl::Now() + kLongestRefresh)).IgnoreError();
+  const MayCount may_know = accounting_.MayCountFor(call);
+  for (const std::string& near : index_.NearlyCalled(dataset)) {
+    if (may_know && !may_know(near)) continue;
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "declaration.dataset: no ledger is over \"", dataset, "\", and some are over \"", near,
+            "\": what is over a data set by another name counts in none of its totals and budgets. "
+            "If a new data set is meant, say so (new_dataset)")),
+        {"DATASET_NEARLY_EXISTS", {{"dataset", near}}});
+  }
+  return absl::OkStatus();
 }
 
 void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {

@@ -91,6 +91,8 @@ class Server {
   void OpenSnapshotDoor(const std::string& store_folder);
   // The services' knowledge of all ledgers, which the desk's rows need.
   void OpenLists(const merkle::Ed25519PrivateKey& key);
+  // Of a ledger's data set that is to be made.
+  absl::Status CheckName(const std::string& dataset, const CallContext& call);
   void CheckReadiness();
   // Dials the front now and then, and believes the second failure.
   absl::Status Listening();
@@ -110,8 +112,8 @@ class Server {
   std::unique_ptr<Notary> notary_;
   std::unique_ptr<SigningLoop> signing_;
   const ReceiptSigner receipts_;
-  LedgerService ledgers_;
   AccountingService accounting_;
+  LedgerService ledgers_;
   AuditService audit_;
   LedgerIndex index_;
   LedgerTail tail_;

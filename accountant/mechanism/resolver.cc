@@ -245,7 +245,8 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
   }
   // A sample with a null record is like one without it only for sums.
   const bool refused = !added && nature > Nature::kNoiseOnASum;
-  if (const auto whole = AsConcentrated(inner); whole.has_value() && !refused) {
+  if (const auto whole = AsConcentrated(inner); whole.has_value()) {
+    if (refused) return resolver.NoAnalysis(what);
     return resolver.AddSampledCurve(SampleOf::kPoisson, {q, q}, *whole, count);
   }
   if (inner.non_private || inner.TotalCount() != 1 || !inner.curves.empty() ||

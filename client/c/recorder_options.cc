@@ -106,6 +106,8 @@ absl::StatusOr<dpledger::RecorderOptions> ReadRecorderOptions(
   RETURN_IF_ERROR(CheckConstant("policy", read.policy, 0, DPLEDGER_SPOOL));
   if (read.policy == DPLEDGER_SPOOL) options.policy = Policy::kSpool;
   ASSIGN_OR_RETURN(options.plan_varies, ReadFlag("plan_varies", read.plan_varies));
+  ASSIGN_OR_RETURN(options.automatic_grants, ReadFlag("automatic_grants", read.automatic_grants));
+  ASSIGN_OR_RETURN(options.new_dataset, ReadFlag("new_dataset", read.new_dataset));
   options.open_timeout_seconds = read.open_timeout_seconds;
   options.release_timeout_seconds = read.release_timeout_seconds;
   options.full_spool_timeout_seconds = read.full_spool_timeout_seconds;

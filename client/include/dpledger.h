@@ -223,6 +223,13 @@ typedef struct dpledger_recorder_options {
   // last name, which is said on stderr; a caller of an older version gets INVALID_ARGUMENT (server)
   // instead. Since minor version 4.
   const char* path;
+  // 1: the declared budget is asked for more whenever a round would cost more than was granted, a
+  // sixteenth of what the writer has recorded at a time; and close gives back what is not spent,
+  // once all writers have closed. Since minor version 7, as the next.
+  int32_t automatic_grants;
+  // 1: the declared data set is a new one, however much its name is like another's, which the
+  // server would take for a slip (FAILED_PRECONDITION, DATASET_NEARLY_EXISTS).
+  int32_t new_dataset;
 } dpledger_recorder_options;
 
 // Writes the rounds of one training run into a ledger. Thread safe. Where its options have a path,

@@ -255,7 +255,7 @@ absl::Status Delivery::Explain(const absl::Status& status) const {
 bool Delivery::Withdraw(const absl::Status& refusal) {
   const std::string reason = ReasonOf(refusal).reason;
   return options_.withdraws && acknowledged_ < end_ &&
-         (reason == "FILTER_CROSSED" || reason == "BUDGET_EXCEEDED" ||
+         (reason == "FILTER_CROSSED" || reason == kBudgetExceeded ||
           reason == "FILTER_CANNOT_COUNT" || reason == "REQUEST_ID_REUSED") &&
          withdrawn_.try_emplace(acknowledged_, Withdrawal{refusal}).second;
 }
@@ -296,7 +296,8 @@ void Delivery::Run() {
     if (stopping_) return;
     const uint64_t before = acknowledged_;
     mutex_.Unlock();
-    const absl::Status ended = CheckAndSend();
+    absl::Status ended = CheckAndSend();
+    if (options_.raise && ReasonOf(ended).reason == kBudgetExceeded) ended = Raise(ended);
     mutex_.Lock();
     if (ended.ok() || Withdraw(ended)) continue;
     if (IsRefusal(ended)) {
@@ -311,6 +312,20 @@ void Delivery::Run() {
     while (!stopping_ && !work_.WaitWithDeadline(&mutex_, again)) {
     }
   }
+}
+
+absl::Status Delivery::Raise(const absl::Status& refusal) {
+  uint64_t position = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    position = acknowledged_;
+  }
+  ASSIGN_OR_RETURN(const v1::AppendBatchRequest refused, spool_->Read(position));
+  const absl::Status raised = options_.raise(refused);
+  if (raised.ok() || !IsRefusal(raised)) return raised;
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat(refusal.message(), "; asked for more: ", raised.message())),
+                    ReasonOf(refusal));
 }
 
 absl::Status Delivery::CheckAndSend() {

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,9 @@
 
 namespace dpledger::client::internal {
 
+// The reason of a round, or a grant, that costs more than the budget allows.
+inline constexpr char kBudgetExceeded[] = "BUDGET_EXCEEDED";
+
 // True for the codes that trying again does not cure.
 bool IsRefusal(const absl::Status& status);
 
@@ -47,6 +51,9 @@ class Delivery {
     absl::Duration stall_timeout;
     connection::LogKeys log_keys;  // that acknowledgements must be signed by; none: any will do
     bool withdraws = false;
+    // Makes room for a batch that costs more than the ledger was granted of its budget, which is
+    // sent again if it did; may be empty. Called by the thread that delivers.
+    std::function<absl::Status(const v1::AppendBatchRequest& refused)> raise = nullptr;
   };
 
   struct Progress {
@@ -90,6 +97,8 @@ class Delivery {
 
   void Run();
   // Checks the server and, if something waits to be sent, runs a stream. OK only if nothing does.
+  // What comes of a batch that was refused with that error, once more was asked for.
+  absl::Status Raise(const absl::Status& refusal);
   absl::Status CheckAndSend();
   // Sends and takes acknowledgements until the stream breaks; says why it did.
   absl::Status RunStream();

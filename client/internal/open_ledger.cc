@@ -81,16 +81,16 @@ absl::Status CheckSame(const v1::Ledger& ledger, v1::Declaration declaration) {
 }  // namespace
 
 absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
-                                      const std::string& name, const std::string& writer,
-                                      const v1::Declaration& declaration, bool may_make,
+                                      const WantedLedger& wanted, const std::string& writer,
                                       absl::Time deadline, Backoff backoff) {
   v1::CreateLedgerRequest request;
-  request.set_name(name);
-  *request.mutable_declaration() = declaration;
+  request.set_name(wanted.name);
+  *request.mutable_declaration() = wanted.declaration;
+  request.set_new_dataset(wanted.new_dataset);
   request.set_request_id(NewRequestId());
   absl::StatusOr<v1::Ledger> ledger;
   while (true) {
-    ledger = GetOrCreate(stub, request, writer, may_make,
+    ledger = GetOrCreate(stub, request, writer, wanted.may_make,
                          std::min(deadline, absl::Now() + kCallTimeout));
     if (ledger.ok()) break;
     if (IsRefusal(ledger.status())) return ledger;
@@ -98,9 +98,9 @@ absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
     if (absl::Now() + wait >= deadline) return ledger;
     absl::SleepFor(wait);
   }
-  RETURN_IF_ERROR(CheckSame(*ledger, declaration));
+  RETURN_IF_ERROR(CheckSame(*ledger, wanted.declaration));
   if (ledger->state() == v1::SEALED) {
-    return absl::FailedPreconditionError(absl::StrCat("ledger: ", name, " is sealed"));
+    return absl::FailedPreconditionError(absl::StrCat("ledger: ", wanted.name, " is sealed"));
   }
   return ledger;
 }

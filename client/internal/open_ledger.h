@@ -10,13 +10,19 @@
 
 namespace dpledger::client::internal {
 
-// The ledger `name`, made with `declaration` if there is none and `may_make`, else NOT_FOUND. Of
+struct WantedLedger {
+  const std::string& name;
+  const v1::Declaration& declaration;
+  bool new_dataset = false;  // as CreateLedgerRequest says
+  bool may_make = true;
+};
+
+// The ledger, made if there is none and it may be, else NOT_FOUND. Of
 // its writers, who may be many, it holds `writer`, if the ledger has it. Tries again until
 // `deadline` while the server cannot be reached. FAILED_PRECONDITION if it exists with another
 // declaration (the message says what differs) or is sealed.
 absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
-                                      const std::string& name, const std::string& writer,
-                                      const v1::Declaration& declaration, bool may_make,
+                                      const WantedLedger& wanted, const std::string& writer,
                                       absl::Time deadline, Backoff backoff);
 
 // 128 random bits as hexadecimal digits.

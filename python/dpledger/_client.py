@@ -50,7 +50,7 @@ RecorderOptions = _struct(
     ("full_spool_timeout_seconds", _number), ("close_timeout_seconds", _number),
     ("stall_timeout_seconds", _number), ("state", ctypes.POINTER(RunState)), ("ca", _text),
     ("certificate", _text), ("certificate_key", _text), ("token_file", _text), ("log_key", _text),
-    ("path", _text))
+    ("path", _text), ("automatic_grants", _constant), ("new_dataset", _constant))
 SumQuery = _struct(
     "dpledger_sum_query", ("group", _text), ("l2_norm_bound", _number), ("noise_stddev", _number),
     ("noise", _constant), ("reserved", _constant), ("grid", _number))

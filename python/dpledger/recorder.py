@@ -79,6 +79,11 @@ class Recorder(Handle):
         "BUDGET_EXCEEDED"
     blocks: of a budget with blocks, those whose units may be in the data, like "1-12,14"; None is
         all
+    automatic_grants: more is granted of the budget whenever a round needs it, a sixteenth of what
+        was recorded at a time, and closing gives back what is not spent, once all writers have
+        closed
+    new_dataset: the data set is a new one, however much its name is like another's, which the
+        server would take for a slip (reason "DATASET_NEARLY_EXISTS")
     spool: a folder on a disk that survives the trainer, made if missing; None is LEDGER.spool here,
         or spool in `path`
     policy: when a noised sum may leave: "fail-closed", once the ledger has its event, or "spool",
@@ -108,7 +113,8 @@ class Recorder(Handle):
                  parameters: str = "fixed", planned_rounds: int = 0, plan_independent: bool = False,
                  released: Optional[str] = None, description: Optional[str] = None,
                  filter: Optional[Tuple[Any, ...]] = None, budget: Optional[str] = None,
-                 blocks: Optional[str] = None, spool: Optional[str] = None,
+                 blocks: Optional[str] = None, automatic_grants: bool = False,
+                 new_dataset: bool = False, spool: Optional[str] = None,
                  spool_bound_bytes: int = 0, policy: str = "fail-closed", plan_varies: bool = False,
                  state_key: Optional[str] = None, state_folder: Optional[str] = None,
                  open_timeout: float = 0.0, release_timeout: float = 0.0,
@@ -146,7 +152,8 @@ class Recorder(Handle):
             certificate=text(certificate, "certificate"),
             certificate_key=text(certificate_key, "certificate_key"),
             token_file=text(token_file, "token_file"), log_key=text(log_key, "log_key"),
-            path=text(path, "path"))
+            path=text(path, "path"), automatic_grants=bool(automatic_grants),
+            new_dataset=bool(new_dataset))
         self.keeps_state = state_key is not None
         if state_key is not None:
             options.state = ctypes.pointer(_client.RunState(

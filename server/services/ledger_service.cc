@@ -1,5 +1,6 @@
 #include "server/services/ledger_service.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -8,18 +9,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
 #include "events/event_values.h"
 #include "events/field_checks.h"
-#include "events/grant_rules.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/stated_tree.h"
+#include "server/services/whole_grant.h"
 
 namespace dpledger::server {
 namespace {
@@ -30,6 +32,8 @@ using events::Within;
 
 // An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
 constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
+// A ledger is sealed without waiting longer for what it gives back of its budget.
+constexpr absl::Duration kLongestGivingBack = absl::Seconds(5);
 
 absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
   for (int i = 0; i < request.entries_size(); ++i) {
@@ -75,6 +79,9 @@ absl::StatusOr<v1::Ledger> LedgerService::CreateLedger(const v1::CreateLedgerReq
   }
   RETURN_IF_ERROR(CheckRequest(request));
   if (request.has_import()) RETURN_IF_ERROR(CheckStated(request.import()));
+  if (parts_.check_name && request.has_declaration() && !request.new_dataset()) {
+    RETURN_IF_ERROR(parts_.check_name(request.declaration().dataset(), call));
+  }
   return store_->Create(request, call.NameInEntries());
 }
 
@@ -106,8 +113,25 @@ absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest
                                                      const CallContext& call) {
   absl::StatusOr<v1::Ledger> sealed = store_->Seal(request, call.NameInEntries());
   // Nothing more is to come: whoever takes the ledger away need not wait for the next round.
-  if (sealed.ok() && sealed_) sealed_();
+  if (sealed.ok() && parts_.sealed) parts_.sealed();
+  if (sealed.ok() && !sealed->declaration().budget().empty()) GiveBack(request, *sealed, call);
   return sealed;
+}
+
+// What is not given back here stays granted, as it does until then: no reason to fail.
+void LedgerService::GiveBack(const v1::SealLedgerRequest& request, const v1::Ledger& ledger,
+                             const CallContext& call) {
+  v1::GrantBudgetRequest rest;
+  rest.set_budget(ledger.declaration().budget());
+  rest.set_ledger(ledger.name());
+  rest.set_request_id(request.request_id());
+  rest.set_reason("sealed: what it has not spent is given back");
+  rest.set_change(v1::GRANT_WHAT_IS_SPENT);
+  accountant::Limits limits;
+  limits.deadline = std::min(call.deadline, absl::Now() + kLongestGivingBack);
+  limits.cancelled = call.cancelled;
+  const auto whole = WholeGrant(rest, parts_.subjects, limits);
+  if (whole.ok()) store_->Grant(*whole, call.NameInEntries()).IgnoreError();
 }
 
 absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest& request,
@@ -123,9 +147,13 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
 absl::StatusOr<v1::GrantBudgetResponse> LedgerService::GrantBudget(
     const v1::GrantBudgetRequest& request, const CallContext& call) {
   RETURN_IF_ERROR(CheckRequest(request));
-  RETURN_IF_ERROR(events::CheckPlan(request.plan()));
+  accountant::Limits limits;
+  limits.deadline = call.deadline;
+  limits.cancelled = call.cancelled;
+  ASSIGN_OR_RETURN(const v1::GrantBudgetRequest whole,
+                   WholeGrant(request, parts_.subjects, limits));
   v1::GrantBudgetResponse response;
-  ASSIGN_OR_RETURN(*response.mutable_receipt(), store_->Grant(request, call.NameInEntries()));
+  ASSIGN_OR_RETURN(*response.mutable_receipt(), store_->Grant(whole, call.NameInEntries()));
   return response;
 }
 
@@ -164,17 +192,18 @@ void LedgerService::AppendBatch(v1::AppendBatchRequest request, const std::strin
     done(std::move(status));
     return;
   }
-  if (request.signed_receipt() && signer_ != nullptr) done = Signed(request, std::move(done));
+  if (request.signed_receipt() && parts_.signer != nullptr) done = Signed(request, std::move(done));
   store_->AppendAsync(std::move(request), caller, std::move(line), std::move(done));
 }
 
 LedgerStore::AppendCallback LedgerService::Signed(const v1::AppendBatchRequest& request,
                                                   LedgerStore::AppendCallback done) const {
   const merkle::Hash hash = merkle::Sha256({SerializeDeterministically(request)});
-  return [signer = signer_, hash, done = std::move(done)](absl::StatusOr<v1::Receipt> receipt) {
-    if (receipt.ok()) signer->Sign(hash, *receipt);
-    done(std::move(receipt));
-  };
+  return
+      [signer = parts_.signer, hash, done = std::move(done)](absl::StatusOr<v1::Receipt> receipt) {
+        if (receipt.ok()) signer->Sign(hash, *receipt);
+        done(std::move(receipt));
+      };
 }
 
 }  // namespace dpledger::server

@@ -16,6 +16,7 @@
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/store.h"
 #include "server/call_context.h"
+#include "server/questions/subject_source.h"
 #include "server/signing/receipt_signer.h"
 #include "server/signing/signed_logs.h"
 
@@ -23,11 +24,19 @@ namespace dpledger::server {
 
 class LedgerService {
  public:
-  // `store`, `logs` and `signer` must outlive the service. Without a signer no receipt is signed.
-  // `sealed` is called when a ledger was sealed; it may be empty.
-  LedgerService(LedgerStore* store, SignedLogs* logs, const ReceiptSigner* signer = nullptr,
-                std::function<void()> sealed = nullptr)
-      : store_(store), logs_(logs), signer_(signer), sealed_(std::move(sealed)) {}
+  // Whether a new data set may have that name: OK, or why not (DATASET_NEARLY_EXISTS).
+  using CheckName =
+      std::function<absl::Status(const std::string& dataset, const CallContext& call)>;
+  struct Parts {
+    const ReceiptSigner* signer = nullptr;  // null: no receipt is signed
+    std::function<void()> sealed;           // called when a ledger was sealed; may be empty
+    SubjectSource* subjects = nullptr;      // null: nobody asks for grants
+    CheckName check_name;                   // empty: every name will do
+  };
+  // `store`, `logs` and the parts must outlive the service.
+  LedgerService(LedgerStore* store, SignedLogs* logs, Parts parts)
+      : store_(store), logs_(logs), parts_(std::move(parts)) {}
+  LedgerService(LedgerStore* store, SignedLogs* logs) : LedgerService(store, logs, Parts()) {}
 
   absl::StatusOr<v1::Ledger> CreateLedger(const v1::CreateLedgerRequest& request,
                                           const CallContext& call);
@@ -53,10 +62,13 @@ class LedgerService {
   absl::StatusOr<LedgerPoint> ForkPoint(const v1::ForkLedgerRequest& request,
                                         const CallContext& call);
 
+  // Of a ledger that was just sealed: gives back what it was granted and has not spent.
+  void GiveBack(const v1::SealLedgerRequest& request, const v1::Ledger& ledger,
+                const CallContext& call);
+
   LedgerStore* const store_;
   SignedLogs* const logs_;
-  const ReceiptSigner* const signer_;
-  const std::function<void()> sealed_;
+  const Parts parts_;
 };
 
 }  // namespace dpledger::server

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/summaries/dataset_names.h"
 
 namespace dpledger::server {
 
@@ -15,6 +16,16 @@ void LedgerIndex::Put(std::shared_ptr<LedgerRow> row) {
   place = std::move(row);
 }
 
+std::vector<std::string> LedgerIndex::NearlyCalled(const std::string& dataset) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<std::string> near;
+  if (datasets_.contains(dataset)) return near;
+  for (const std::string& other : datasets_) {
+    if (AreNearlySame(other, dataset)) near.push_back(other);
+  }
+  return near;
+}
+
 bool LedgerIndex::PutLedger(v1::Ledger ledger) {
   absl::MutexLock lock(&mutex_);
   const auto known = rows_.find(ledger.name());
@@ -24,6 +35,7 @@ bool LedgerIndex::PutLedger(v1::Ledger ledger) {
     row->summary = known->second->summary;
   }
   row->ledger = std::move(ledger);
+  datasets_.insert(row->ledger.declaration().dataset());
   Put(std::move(row));
   return true;
 }

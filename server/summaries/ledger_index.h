@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,10 @@ class LedgerIndex {
   void SetDamaged(std::vector<DamagedLedger> damaged);
   std::vector<DamagedLedger> Damaged() const;
 
+  // The data sets of its ledgers whose names are nearly that one (AreNearlySame); none if the same
+  // one is among them.
+  std::vector<std::string> NearlyCalled(const std::string& dataset) const;
+
   // Null if there is none.
   std::shared_ptr<const LedgerRow> Find(const std::string& name) const;
   // The first `limit` ledgers of "projects/p", or of "projects/-", all of them; by name, after
@@ -71,6 +76,7 @@ class LedgerIndex {
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<const LedgerRow>> by_change_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> datasets_ ABSL_GUARDED_BY(mutex_);
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<DamagedLedger> damaged_ ABSL_GUARDED_BY(mutex_);
 

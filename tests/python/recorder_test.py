@@ -337,6 +337,63 @@ class OnAServer(Recording, support.WithServer):
         with self.assertRaisesRegex(dpledger.Error, "dataset: must be the budget's"):
             self.recorder("fourth", dataset="other", parameters="adaptive", budget="budget")
 
+    def test_grants_are_raised_as_a_run_goes_and_the_rest_is_given_back(self):
+        self.program("budget", "create", "automatic", "--dataset", "points", "--unit", "point",
+                     "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")
+        once = dpledger.SumQuery(1.0, 10.0)  # rho of 1/200 each
+        options = dict(parameters="adaptive", budget="automatic", automatic_grants=True)
+
+        def shown():
+            return json.loads(self.program("budget", "show", "automatic", "--json"))
+        with self.recorder("short", **options) as ledger:
+            for _ in range(50):
+                ledger.round(dpledger.FullBatch(), once).await_releasable()
+        self.assertAlmostEqual(shown()["spending"]["spent"], 0.25, 9)  # and nothing beside it
+        done = 0
+        with self.recorder("long", **options) as ledger:
+            with self.assertRaisesRegex(dpledger.Error, "asked for more: .*does not fit") as over:
+                while done < 300:
+                    ledger.round(dpledger.FullBatch(), once).await_releasable()
+                    done += 1
+            self.assertEqual(over.exception.reason, "BUDGET_EXCEEDED")
+            with self.assertRaises(dpledger.Error):  # and the next one too
+                ledger.round(dpledger.FullBatch(), once).await_releasable()
+        self.assertEqual(done, 150)
+        budget = shown()
+        self.assertAlmostEqual(budget["spending"]["spent"], 1.0, 9)
+        # 8 at first, a sixteenth in the end, and less and less at the bound.
+        self.assertLess(int(budget["budget"]["size"]), 45)
+        with self.recorder("none", **options) as ledger:
+            with self.assertRaisesRegex(dpledger.Error, "asked for more"):
+                ledger.round(dpledger.FullBatch(), once).await_releasable()
+        with self.assertRaisesRegex(dpledger.Error, "automatic_grants: must be given with a budget"):
+            self.recorder("alone", automatic_grants=True)
+
+    def test_a_sealed_run_gives_back_what_it_has_not_spent(self):
+        self.program("budget", "create", "sealing", "--dataset", "points", "--unit", "point",
+                     "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")
+        with self.recorder("sealed", parameters="adaptive", budget="sealing") as ledger:
+            ledger.request_grant([dpledger.RoundsEvent(dpledger.FullBatch(), [QUERY], 1)])
+            ledger.request_grant([dpledger.RoundsEvent(
+                dpledger.FullBatch(), [dpledger.SumQuery(1.0, 10.0)], 200)])
+            ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 10.0)).await_releasable()
+        self.program("ledger", "seal", "sealed")
+        shown = json.loads(self.program("budget", "show", "sealing", "--json"))
+        self.assertAlmostEqual(shown["spending"]["spent"], 1 / 200, 9)
+
+    def test_a_data_set_of_nearly_the_same_name_is_a_slip(self):
+        with self.recorder("first-hospital", dataset="hospital"):
+            pass
+        with self.assertRaisesRegex(
+                dpledger.Error,
+                'no ledger is over "hopsital", and some are over "hospital"') as slip:
+            self.recorder("slip", dataset="hopsital")
+        self.assertEqual(slip.exception.reason, "DATASET_NEARLY_EXISTS")
+        with self.recorder("slip", dataset="hopsital", new_dataset=True):
+            pass
+        with self.recorder("later", dataset="hopsital"):  # it exists now
+            pass
+
     def test_the_environment_says_where_the_server_is(self):
         os.environ["DPLEDGER_SERVER"] = self.server.address
         self.addCleanup(os.environ.pop, "DPLEDGER_SERVER")

@@ -14,6 +14,7 @@
 #include "questions/answer_budget.h"
 #include "questions/declaration_values.h"
 #include "server/questions/filter_gate.h"
+#include "server/services/whole_grant.h"
 #include "tests/server/accounted_store.h"
 
 namespace dpledger::server {
@@ -210,6 +211,37 @@ TEST_F(BudgetTest, SmallerPlanGivesBackWhatIsNotSpent) {
 }
 
 // Each block by itself: beside all that was granted of it, by enumeration.
+TEST_F(BudgetTest, GrantsMoreAndInTheEndWhatIsSpent) {
+  CreateBudget(kMixture);
+  CreateRun("run");
+  const auto change = [&](v1::GrantChange how, const std::vector<v1::Event>& plan) {
+    v1::GrantBudgetRequest request = GrantOf("run", plan);
+    request.set_change(how);
+    const auto whole = WholeGrant(request, &rig_.source(), {});
+    return whole.ok() ? Grant(*whole) : whole.status();
+  };
+  const auto granted = [&] { return Ask({}, "run").present_grant().plan(); };
+  ASSERT_EQ(change(v1::GRANT_MORE, {Rounds(40)}), absl::OkStatus());
+  ASSERT_EQ(change(v1::GRANT_MORE, {Gaussian(30), Rounds(60)}), absl::OkStatus());
+  ASSERT_EQ(granted().size(), 2);
+  EXPECT_EQ(granted()[1].rounds().count(), 100u);
+  EXPECT_EQ(ReasonOf(change(v1::GRANT_MORE, {Rounds(1'000'000)})).reason, "BUDGET_EXCEEDED");
+  EXPECT_EQ(granted()[1].rounds().count(), 100u);
+  for (int i = 0; i < 9; ++i) ASSERT_EQ(Append("run", {Rounds(10)}), absl::OkStatus());
+  EXPECT_TRUE(IsError(change(v1::GRANT_WHAT_IS_SPENT, {}), StatusCode::kFailedPrecondition,
+                      "WRITERS_OPEN", "goes on"));
+  v1::AppendBatchRequest closing = Batch(LedgerName("run"), "w", "closing");
+  closing.add_entries()->mutable_writer_closed()->set_entry_count(10);
+  ASSERT_TRUE(rig_.store().Append(closing).ok());
+  EXPECT_TRUE(IsError(change(v1::GRANT_WHAT_IS_SPENT, {Rounds(90)}), StatusCode::kInvalidArgument,
+                      "INVALID_FIELD", "plan: must be empty"));
+  ASSERT_EQ(change(v1::GRANT_WHAT_IS_SPENT, {}), absl::OkStatus());
+  ASSERT_EQ(granted().size(), 1);
+  EXPECT_EQ(granted()[0].rounds().count(), 90u);
+  EXPECT_TRUE(IsError(change(static_cast<v1::GrantChange>(7), {}), StatusCode::kInvalidArgument,
+                      "INVALID_FIELD", "change: must be one of"));
+}
+
 TEST_F(BudgetTest, EachBlockHasTheWholeBound) {
   CreateBudget(kRho, "the month of the first visit");
   CreateRunOn("spring", "1-6");

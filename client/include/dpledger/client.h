@@ -121,6 +121,13 @@ struct RecorderOptions {
   // The declared plan, FIXED, has rounds of more than one configuration. Otherwise the first round
   // after a restart must have that of the last one before, as far as the spool knows it.
   bool plan_varies = false;
+  // The declared budget is asked for more whenever a round would cost more than was granted, a
+  // sixteenth of what the writer has recorded at a time; and Close gives back what is not spent,
+  // once all writers of the ledger have closed.
+  bool automatic_grants = false;
+  // The declared data set is a new one, however much its name is like another's, which the server
+  // would take for a slip (FAILED_PRECONDITION, DATASET_NEARLY_EXISTS).
+  bool new_dataset = false;
   uint64_t spool_bound_bytes = 0;  // 0: 256 MiB
   // Finite and >= 0; 0 stands for the number given.
   double open_timeout_seconds = 0;        // 30

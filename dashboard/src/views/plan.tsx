@@ -1,13 +1,19 @@
 // What may still be done: the noise for a target, or the cost of what is planned, and of choosing
 // the best of several runs. Its inputs stand in the address; nothing is recorded.
 import { useState } from "preact/hooks";
-import type { AccountingOptions, CalibrateRequest, Event } from "../api/types";
+import type {
+  AccountingOptions,
+  CalibrateRequest,
+  ComputeBudgetResponse,
+  Event,
+} from "../api/types";
 import { useCall } from "../api/use_call";
 import { Dialog } from "../parts/dialog";
 import { EpsilonBlock, Number_ } from "../parts/epsilon";
 import { Button, Failed, Loading } from "../parts/parts";
 import { place, setQuery } from "../router";
-import { grouped, number } from "../text/numbers";
+import { fullName, shortName } from "../text/names";
+import { grouped, number, textNear, textUp } from "../text/numbers";
 
 const FIELDS = {
   solve: "noise",
@@ -17,6 +23,7 @@ const FIELDS = {
   steps: "1000",
   noise: "1",
   trials: "1",
+  budget: "",
 };
 type Inputs = typeof FIELDS;
 const OPTIONS: AccountingOptions = { adjacency: "ADD_OR_REMOVE_ONE", parameters: "FIXED" };
@@ -26,6 +33,24 @@ function given(): { inputs: Inputs; asked: boolean } {
   const text = (place.value.query.get("open") ?? "").replace(/^plan:?/, "");
   const known = [...new URLSearchParams(text)].filter(([name]) => name in FIELDS);
   return { inputs: { ...FIELDS, ...Object.fromEntries(known) }, asked: text !== "" };
+}
+
+/** Whether a run fits into what is left of a budget. */
+function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
+  const { budget, spending = {}, fits = false, roundsLeft } = answer;
+  return (
+    <>
+      <h3>In the budget {shortName(budget?.name)}</h3>
+      <p>
+        <strong>{fits ? "It fits." : "It does not fit."}</strong> {textUp(number(spending.spent))}{" "}
+        of {textNear(number(spending.bound))} is granted ({spending.filter}), and{" "}
+        {textUp(number(answer.spentWithPlan))} would be with this run.{" "}
+        {budget?.state === "SEALED"
+          ? "The budget is sealed: nothing more is granted."
+          : roundsLeft !== undefined && `${grouped(number(roundsLeft))} such rounds fit.`}
+      </p>
+    </>
+  );
 }
 
 export function Plan() {
@@ -61,6 +86,11 @@ export function Plan() {
   const trials = { negativeBinomial: { eta: 1, mean: Number(inputs.trials) } };
   const search = question && trials.negativeBinomial.mean > 1 ? { ...question, trials } : undefined;
   const tuned = useCall("AccountingService/ComputeTuningCost", search);
+  const within = asked && noise && inputs.budget;
+  const fits = useCall(
+    "AccountingService/ComputeBudget",
+    within ? { budget: fullName(inputs.budget), plan: [event] } : undefined,
+  );
   const terms = {
     delta,
     unit: ["record"],
@@ -71,13 +101,13 @@ export function Plan() {
     event.preventDefault();
     setQuery({ open: `plan:${new URLSearchParams(draft)}` });
   };
-  const field = (name: keyof Inputs, label: string) => (
+  const field = (name: keyof Inputs, label: string, optional = false) => (
     <label class="field">
       {label}
       <input
         value={draft[name]}
-        inputMode="decimal"
-        required
+        inputMode={optional ? "text" : "decimal"}
+        required={!optional}
         onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value.trim() })}
       />
     </label>
@@ -104,6 +134,7 @@ export function Plan() {
           {field("sampling", "Sampling probability")}
           {field("steps", "Rounds")}
           {field("trials", "Runs tried, on average")}
+          {field("budget", "In the budget, if there is one", true)}
         </div>
         <Button class="button primary" type="submit">
           Work it out
@@ -126,6 +157,8 @@ export function Plan() {
               <p class="muted">of one run of {grouped(Math.round(Number(steps)))} rounds</p>
             </EpsilonBlock>
           )}
+          {fits.error && <Failed error={fits.error} what="what fits into the budget" />}
+          {fits.data && <Fits of={fits.data} />}
           {tuned.error && <Failed error={tuned.error} what="the cost of tuning" />}
           {tuned.data?.epsilon && (
             <>
