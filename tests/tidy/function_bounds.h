@@ -43,7 +43,6 @@ inline const std::vector<Bound> kWideFunctions = {
     {"kernels.cc:TurnedArray", 7},
     {"line.cc:Line::Through", 7},
     {"on_events.cc:TrainOnEvents", 7},
-    {"open_ledger.cc:OpenLedger", 7},
     {"recovery.cc:SaveLedger", 7},
     {"refine.cc:Refine", 7},
     {"run_state.cc:Cipher", 7},
