@@ -25,6 +25,10 @@ constexpr size_t kWindow = 64;
 // nothing.
 constexpr uint64_t kAcknowledgementsOfARecord = 32;
 
+// With gRPC 1.51 a write may fail and the call stay open for ever: then it is given up, and what it
+// would have said is said to the next one.
+constexpr absl::Duration kStatusFollows = absl::Milliseconds(250);
+
 // The same for whoever sends it again.
 void PutNotes(v1::AppendBatchRequest& batch) {
   for (v1::NewEntry& entry : *batch.mutable_entries()) {
@@ -83,7 +87,14 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
     if (!ended) context_.TryCancel();  // after the end it could hide the server's status
     RemoveHold();
     absl::MutexLock lock(&delivery_->mutex_);
-    while (!status_.has_value()) delivery_->work_.Wait(&delivery_->mutex_);
+    absl::Time late = absl::Now() + kStatusFollows;
+    while (!status_.has_value()) {
+      if (!delivery_->work_.WaitWithDeadline(&delivery_->mutex_, late)) continue;
+      late = absl::InfiniteFuture();
+      delivery_->mutex_.Unlock();
+      context_.TryCancel();
+      delivery_->mutex_.Lock();
+    }
     if (!error.ok()) return error;
     return status_->ok() ? absl::UnavailableError("server: ended the stream") : *status_;
   }

@@ -14,8 +14,10 @@ using Reactor = grpc::ServerGenericBidiReactor;
 
 namespace {
 
-constexpr size_t kFirstWindow = 65'535;  // RFC 9113, section 6.9.2
-constexpr absl::Duration kStrangersTime = absl::Seconds(2);
+constexpr size_t kFirstWindow = 65'535;                         // RFC 9113, section 6.9.2
+constexpr absl::Duration kStrangersTime = absl::Seconds(2);     // for a message
+constexpr absl::Duration kStrangersStream = absl::Seconds(10);  // for a stream of them
+constexpr absl::Duration kAtOnce = absl::Milliseconds(10);      // once gRPC has the reactor
 
 }  // namespace
 
@@ -32,7 +34,49 @@ grpc::Status StreamWriter::StatusOf(const absl::Status& status) const {
   return ToGrpc(ran_out_ ? OutOfMemory() : status);
 }
 
-UnknownCall::UnknownCall() { StartRead(&dropped_); }
+void WatchedCall::GiveUpAfter(grpc::GenericCallbackServerContext* context, absl::Duration time) {
+  ++holds_;
+  // The context is gone once OnDone has returned, which may be while this is about to cancel.
+  grpc_call* const call = context->c_call();
+  grpc_call_ref(call);
+  given_up_.emplace();
+  given_up_->Set(absl::ToChronoTime(absl::Now() + time), [this, call](bool expired) {
+    if (expired) grpc_call_cancel(call, nullptr);
+    grpc_call_unref(call);
+    LetGo();
+  });
+}
+
+void WatchedCall::CallOff() {
+  if (given_up_.has_value()) given_up_->Cancel();
+}
+
+void WatchedCall::BoundStranger(Desk& desk, grpc::GenericCallbackServerContext* context,
+                                const CallContext& call, absl::Duration time) {
+  if (call.identified.ok()) return;
+  absl::StatusOr<std::unique_ptr<Quotas::Permit>> permit = desk.AdmitStranger(call);
+  GiveUpAfter(context, permit.ok() ? time : kAtOnce);
+  if (permit.ok()) permit_ = *std::move(permit);
+}
+
+void WatchedCall::LetIn() {
+  CallOff();
+  permit_.reset();
+}
+
+void WatchedCall::OnDone() {
+  CallOff();
+  LetGo();
+}
+
+void WatchedCall::LetGo() {
+  if (--holds_ == 0) delete this;
+}
+
+UnknownCall::UnknownCall(Desk& desk, grpc::GenericCallbackServerContext* context) {
+  StartRead(&dropped_);
+  BoundStranger(desk, context, ContextOf(context, desk), kStrangersTime);
+}
 
 void UnknownCall::OnReadDone(bool) {
   Finish(ToGrpc(absl::UnimplementedError("the server has no such method")));
@@ -42,37 +86,13 @@ OneRequestCall::OneRequestCall(Desk& desk, const Method& method,
                                grpc::GenericCallbackServerContext* context)
     : desk_(desk), method_(method), server_context_(context), call_(ContextOf(context, desk)) {
   Reactor::StartRead(&request_);
-  if (!method_.permission.has_value() || call_.identified.ok()) return;
-  absl::StatusOr<std::unique_ptr<Quotas::Permit>> permit = desk_.AdmitStranger(call_);
-  if (permit.ok()) {
-    permit_ = *std::move(permit);
-    GiveUpAfter(kStrangersTime);
-  } else {
-    server_context_->TryCancel();
-  }
-}
-
-void OneRequestCall::GiveUpAfter(absl::Duration time) {
-  ++holds_;
-  given_up_.emplace();
-  given_up_->Set(absl::ToChronoTime(absl::Now() + time), [this](bool expired) {
-    if (expired) server_context_->TryCancel();
-    LetGo();
-  });
-}
-
-void OneRequestCall::OnDone() {
-  if (given_up_.has_value()) given_up_->Cancel();
-  LetGo();
-}
-
-void OneRequestCall::LetGo() {
-  if (--holds_ == 0) delete this;
+  BoundStranger(desk_, server_context_, call_, kStrangersTime);
 }
 
 void OneRequestCall::OnReadDone(bool ok) {
   const bool first = ok && !has_request_;
   has_request_ = has_request_ || ok;
+  if (first) LetIn();
   if (first && method_.permission.has_value() && !call_.identified.ok()) {
     request_.Clear();
     OnRequest();
@@ -109,7 +129,7 @@ void UnaryReactor::Answer(const absl::Status& status, const Message* response) {
     return;
   }
   if (response_.Length() > kFirstWindow) {
-    GiveUpAfter(takes_answer_within_);
+    GiveUpAfter(server_context_, takes_answer_within_);
   }
   Reactor::StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
 }
@@ -149,7 +169,7 @@ void ServerStreamReactor::OnCancel() {
 
 void ServerStreamReactor::OnDone() {
   if (stream_ != nullptr) stream_->Done();
-  OneRequestCall::OnDone();
+  WatchedCall::OnDone();
 }
 
 void ServerStreamReactor::StartWrite(const Message& message) {
@@ -166,6 +186,7 @@ void ServerStreamReactor::Finish(const absl::Status& status) {
 BidirectionalReactor::BidirectionalReactor(Desk& desk, const Method& method,
                                            grpc::GenericCallbackServerContext* context)
     : method_(method), call_(ContextOf(context, desk)) {
+  BoundStranger(desk, context, call_, kStrangersStream);
   absl::StatusOr<std::unique_ptr<OpenStream>> opened = desk.Open(method, call_, this, nullptr);
   if (opened.ok()) {
     stream_ = *std::move(opened);
@@ -189,7 +210,7 @@ void BidirectionalReactor::OnCancel() {
 
 void BidirectionalReactor::OnDone() {
   if (stream_ != nullptr) stream_->Done();
-  delete this;
+  WatchedCall::OnDone();
 }
 
 void BidirectionalReactor::StartRead() { Reactor::StartRead(&incoming_); }

@@ -20,12 +20,36 @@
 
 namespace dpledger::server {
 
-// Ends with UNIMPLEMENTED: there is no such method.
-class UnknownCall : public grpc::ServerGenericBidiReactor {
+// A call that is cancelled if it goes on for too long.
+class WatchedCall : public grpc::ServerGenericBidiReactor {
  public:
-  UnknownCall();
+  void OnDone() override;
+
+ protected:
+  // Cancels the call unless it is done, or the time is called off, until then.
+  void GiveUpAfter(grpc::GenericCallbackServerContext* context, absl::Duration time);
+  void CallOff();
+  // Of who has shown no credentials, what is on its way takes memory for so long at most, and of so
+  // many calls of one host: others are cancelled.
+  void BoundStranger(Desk& desk, grpc::GenericCallbackServerContext* context,
+                     const CallContext& call, absl::Duration time);
+  // The stranger's message has come.
+  void LetIn();
+
+ private:
+  // The call is over, and so is the watch on it: deletes it.
+  void LetGo();
+
+  std::unique_ptr<Quotas::Permit> permit_;  // a stranger's
+  std::optional<grpc::Alarm> given_up_;
+  std::atomic<int> holds_ = 1;
+};
+
+// Ends with UNIMPLEMENTED: there is no such method.
+class UnknownCall : public WatchedCall {
+ public:
+  UnknownCall(Desk& desk, grpc::GenericCallbackServerContext* context);
   void OnReadDone(bool ok) override;
-  void OnDone() override { delete this; }
 
  private:
   grpc::ByteBuffer dropped_;
@@ -36,20 +60,18 @@ class UnknownCall : public grpc::ServerGenericBidiReactor {
 // input. The others answer the first, as gRPC's own servers do, and save a trip through gRPC's
 // queue.
 //
-// Who calls is known before anything is read. A stranger's message is dropped, is waited for but
-// two seconds, and only so many of one host at once: what has no credentials takes no memory.
-class OneRequestCall : public grpc::ServerGenericBidiReactor {
+// Who calls is known before anything is read. A stranger's message is waited for but two seconds,
+// only so many of one host at once, and dropped unless the method is open to everybody: what has no
+// credentials takes next to no memory.
+class OneRequestCall : public WatchedCall {
  public:
   OneRequestCall(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context);
 
   void OnReadDone(bool ok) final;
-  void OnDone() override;
 
  protected:
-  // The request is here; a stranger's is empty.
+  // The request is here; that of a stranger who may not ask is empty.
   virtual void OnRequest() = 0;
-  // Cancels the call unless it is done within that time. Once.
-  void GiveUpAfter(absl::Duration time);
 
   Desk& desk_;
   const Method& method_;
@@ -58,14 +80,8 @@ class OneRequestCall : public grpc::ServerGenericBidiReactor {
   CallContext call_;
 
  private:
-  // The call is over, and so is the watch on it: deletes it.
-  void LetGo();
-
   grpc::ByteBuffer extra_;
   bool has_request_ = false;
-  std::unique_ptr<Quotas::Permit> permit_;  // a stranger's
-  std::optional<grpc::Alarm> given_up_;
-  std::atomic<int> holds_ = 1;
 };
 
 class UnaryReactor : public OneRequestCall, public UnaryCall {
@@ -125,7 +141,8 @@ class ServerStreamReactor : public OneRequestCall, public StreamDoor {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-class BidirectionalReactor : public grpc::ServerGenericBidiReactor, public StreamDoor {
+// A stranger's, of a method that is open to everybody, lasts ten seconds.
+class BidirectionalReactor : public WatchedCall, public StreamDoor {
  public:
   BidirectionalReactor(Desk& desk, const Method& method,
                        grpc::GenericCallbackServerContext* context);

@@ -31,6 +31,11 @@ constexpr int kAgeGraceMilliseconds = 60'000;
 
 void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  // gRPC 1.51 inflates a message before it looks at its size, and before anybody knows who sends
+  // it: 4 MB become 5 GB. Clients are told that messages come as they are.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
   builder.SetResourceQuota(grpc::ResourceQuota("dpledger").Resize(kTransportBytes));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
@@ -51,7 +56,7 @@ void SetLimits(const GrpcDoorOptions& options, grpc::ServerBuilder& builder) {
 grpc::ServerGenericBidiReactor* GrpcDoor::Service::CreateReactor(
     grpc::GenericCallbackServerContext* context) {
   const Method* const method = desk_.Find(context->method());
-  if (method == nullptr) return new UnknownCall();
+  if (method == nullptr) return new UnknownCall(desk_, context);
   switch (method->kind) {
     case CallKind::kUnary:
       return new UnaryReactor(desk_, *method, context, options_.takes_answer_within);
@@ -60,7 +65,7 @@ grpc::ServerGenericBidiReactor* GrpcDoor::Service::CreateReactor(
     case CallKind::kBidirectional:
       return new BidirectionalReactor(desk_, *method, context);
   }
-  return new UnknownCall();
+  return new UnknownCall(desk_, context);
 }
 
 GrpcDoor::~GrpcDoor() { Close(); }

@@ -15,6 +15,7 @@ import socket
 import ssl
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.parse
@@ -44,6 +45,90 @@ def batch(request_id, writer="w"):
 
 def frame(kind, flags, stream, payload=b""):
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def grpc_head(path, *more):
+    """A call's headers, as literal fields without the dynamic table."""
+    def field(name, value):
+        return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+    fields = ((b":path", path), (b":authority", b"localhost"), (b"te", b"trailers"),
+              (b"content-type", b"application/grpc"), *more)
+    return b"\x83\x86" + b"".join(field(*one) for one in fields)
+
+
+class Sender(threading.Thread):
+    """Sends as much of each body as the server takes, a stream of one connection for each, for some seconds, and ends
+    none of them."""
+
+    def __init__(self, head, bodies, seconds):
+        super().__init__(daemon=True)
+        self.head, self.seconds = head, seconds
+        self.left = {2 * i + 1: memoryview(body) for i, body in enumerate(bodies)}
+        self.window, self.at_first = {0: 65535}, 65535
+        self.received, self.ended, self.sent = b"", 0, 0
+        self.start()
+
+    def run(self):
+        try:
+            self.connection = victim.connect("h2")
+            self.connection.sendall(PREFACE + frame(4, 0, 0))
+            for stream in self.left:
+                self.window[stream] = self.at_first
+                self.connection.sendall(frame(1, 4, stream, self.head))
+            end = time.monotonic() + self.seconds
+            while time.monotonic() < end:
+                self.receive(0 if self.send() else 0.02)
+            self.connection.close()
+        except OSError:
+            pass  # it was ended
+
+    def send(self):
+        """Whether anything was."""
+        before = self.sent
+        self.connection.settimeout(5)
+        for stream, body in list(self.left.items()):
+            now = min(len(body), self.window[stream], self.window[0], 16384)
+            if now > 0:
+                self.connection.sendall(frame(0, 0, stream, bytes(body[:now])))
+                self.left[stream] = body[now:]
+                self.window[0] -= now
+                self.window[stream] -= now
+                self.sent += now
+        return self.sent > before
+
+    def receive(self, seconds):
+        self.connection.settimeout(seconds)
+        try:
+            self.received += self.connection.recv(1 << 16)
+        except (socket.timeout, TimeoutError, ssl.SSLWantReadError):
+            return
+        while len(self.received) >= 9 + int.from_bytes(self.received[:3], "big"):
+            end = 9 + int.from_bytes(self.received[:3], "big")
+            kind, flags, payload = self.received[3], self.received[4], self.received[9:end]
+            stream = int.from_bytes(self.received[5:9], "big")
+            self.received = self.received[end:]
+            if kind == 8 and stream in self.window:
+                self.window[stream] += int.from_bytes(payload, "big")
+            elif kind == 4 and not flags & 1:
+                for at in range(0, len(payload), 6):
+                    if payload[at:at + 2] == b"\0\x04":
+                        more = int.from_bytes(payload[at + 2:at + 6], "big") - self.at_first
+                        self.at_first += more
+                        for one in self.left:
+                            self.window[one] += more
+            elif kind == 3 or (kind == 1 and flags & 1):
+                self.ended += stream in self.left
+                self.left.pop(stream, None)
+
+
+def most_memory(senders):
+    """The most that the server has while they send, in MB beyond what it had."""
+    before = most = victim.resident_megabytes()
+    while any(sender.is_alive() for sender in senders):
+        most = max(most, victim.resident_megabytes())
+        time.sleep(0.02)
+    return most - before
 
 
 def read_until_closed(connection, seconds):
@@ -435,12 +520,7 @@ class Frames(unittest.TestCase):
                 return b""  # the address is out of favour already
             connection.sendall(PREFACE + frame(4, 0, 0))
 
-            # Literal fields without the dynamic table.
-            def field(name, value):
-                return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-            head = (b"\x83\x86" + field(b":path", b"/dpledger.v1." + ASK.encode()) + field(b":authority", b"localhost")
-                    + field(b"te", b"trailers") + field(b"content-type", b"application/grpc"))
+            head = grpc_head(b"/dpledger.v1." + ASK.encode())
             try:
                 for i in range(count):
                     stream = 2 * i + 1
@@ -466,6 +546,27 @@ class Frames(unittest.TestCase):
                 pass
             time.sleep(0.5)
         self.fail("not served again")
+
+    # Open to everybody, nothing at all, and what a stranger may not ask.
+    PATHS = (b"/grpc.health.v1.Health/Check", b"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+             b"/dpledger.v1.LedgerService/Nothing", b"/dpledger.v1." + ASK.encode())
+
+    def test_gzip_bombs_of_strangers(self):
+        bomb = gzip.compress(bytes(600 << 20), 9)
+        message = b"\1" + len(bomb).to_bytes(4, "big") + bomb
+        for path in self.PATHS:
+            head = grpc_head(path, (b"grpc-encoding", b"gzip"))
+            self.assertLess(most_memory([Sender(head, [message], 3) for _ in range(4)]), 64, path)
+        self.assertEqual(victim.call(ASK, QUESTION, victim.admin)[0], 200)
+
+    def test_half_messages_of_strangers(self):
+        size = 3_900_000
+        half = b"\0" + size.to_bytes(4, "big") + bytes(size * 99 // 100)
+        for path in self.PATHS:
+            senders = [Sender(grpc_head(path), [half] * 60, 3) for _ in range(3)]
+            self.assertLess(most_memory(senders), 160, path)
+            self.assertGreater(sum(sender.sent for sender in senders), size, "nothing was sent")
+        self.assertEqual(victim.call(ASK, QUESTION, victim.admin)[0], 200)
 
     def test_garbage(self):
         chance = random.Random(7)
