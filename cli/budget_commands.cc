@@ -270,16 +270,22 @@ void AddGrant(flags::App& app, Command& chosen) {
   flags->plan.AddTo(*command);
   command->add_flag("--nothing", flags->plan.nothing,
                     "give back all of it, of a run that has spent nothing");
-  command->add_flag("--more", flags->more, "the plan is beside what is granted already");
-  command->add_flag("--what-is-spent", flags->what_is_spent,
-                    "give back what a run has not spent that is sealed, or whose writers have all "
-                    "closed; no plan");
+  flags::Option* const more =
+      command->add_flag("--more", flags->more, "the plan is beside what is granted already");
+  command
+      ->add_flag("--what-is-spent", flags->what_is_spent,
+                 "give back what a run has not spent that is sealed, or whose writers have all "
+                 "closed; no plan")
+      ->excludes(more);
   AddLedgerName(*command, "--for", flags->ledger, "the ledger that declares the budget")
       ->required();
   AddText(*command, "--reason", flags->reason, 1024, "your own words, kept in both ledgers");
   AddRequestId(*command, flags->request_id);
   command->callback([flags, &chosen] {
     flags->plan.Check();
+    if (flags->plan.IsGiven() && flags->what_is_spent) {
+      throw flags::ValidationError("--what-is-spent", "must not be given beside a plan");
+    }
     if (!flags->plan.IsGiven() && !flags->what_is_spent) {
       throw flags::RequiredError(
           "a plan: --noise-multiplier, --events, --nothing or --what-is-spent");

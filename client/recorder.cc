@@ -21,7 +21,8 @@ namespace {
 
 // A batch holds 10,000 entries; one is the sampling event.
 constexpr size_t kMaxQueries = 9999;
-constexpr char kSpoolFull[] = "SPOOL_FULL";  // Spool::Append
+constexpr char kSpoolFull[] = "SPOOL_FULL";             // Spool::Append
+constexpr absl::Duration kOneGrant = absl::Seconds(5);  // then it is asked for again
 constexpr uint64_t kFewestMore = 8;  // rounds that a grant is raised by, where they fit
 
 absl::Status CheckOptions(const RecorderOptions& options) {
@@ -71,7 +72,7 @@ PrivacyRecorder::PrivacyRecorder(RecorderOptions options) : options_(std::move(o
   kept_.state = options_.state;
 }
 
-PrivacyRecorder::~PrivacyRecorder() = default;
+PrivacyRecorder::~PrivacyRecorder() { stopping_ = true; }
 
 absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderOptions options) {
   RETURN_IF_ERROR(CheckOptions(options));
@@ -330,7 +331,7 @@ absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEve
 }
 
 absl::Status PrivacyRecorder::RequestGrant(const std::vector<v1::Event>& plan) {
-  return Grant(v1::GRANT_PLAN, plan);
+  return Grant(v1::GRANT_PLAN, plan, absl::Now() + options_.open_timeout);
 }
 
 absl::Status PrivacyRecorder::RaiseGrant(const v1::AppendBatchRequest& refused) {
@@ -338,33 +339,31 @@ absl::Status PrivacyRecorder::RaiseGrant(const v1::AppendBatchRequest& refused) 
       refused.writer_position() / static_cast<uint64_t>(refused.entries_size()) / 16;
   absl::Status raised;
   for (uint64_t more = std::max(sixteenth, kFewestMore); more > 0; more /= 2) {
-    raised = Grant(v1::GRANT_MORE, {internal::EventsLike(refused, more)});
+    raised = Grant(v1::GRANT_MORE, {internal::EventsLike(refused, more)},
+                   absl::Now() + options_.open_timeout);
     if (ReasonOf(raised).reason != internal::kBudgetExceeded) break;
   }
   return raised;
 }
 
-absl::Status PrivacyRecorder::Grant(v1::GrantChange change, const std::vector<v1::Event>& plan) {
+absl::Status PrivacyRecorder::Grant(v1::GrantChange change, const std::vector<v1::Event>& plan,
+                                    absl::Time deadline) {
   v1::GrantBudgetRequest request;
   request.set_budget(options_.declaration.budget());
   request.set_ledger(options_.ledger);
   request.mutable_plan()->Assign(plan.begin(), plan.end());
   request.set_change(change);
-  const absl::Time deadline = absl::Now() + options_.open_timeout;
+  request.set_request_id(internal::NewRequestId());
   internal::Backoff backoff(options_.first_backoff, options_.longest_backoff);
   while (true) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(deadline));
-    // A raise that comes again raises again: it is another request.
-    if (request.request_id().empty() || change != v1::GRANT_PLAN) {
-      request.set_request_id(internal::NewRequestId());
-    }
+    context.set_deadline(absl::ToChronoTime(std::min(deadline, absl::Now() + kOneGrant)));
     v1::GrantBudgetResponse response;
     const absl::Status granted =
         connection::FromGrpc(stub_->GrantBudget(&context, request, &response));
     if (granted.ok() || internal::IsRefusal(granted)) return granted;
     const absl::Duration wait = backoff.Next();
-    if (absl::Now() + wait >= deadline) return granted;
+    if (stopping_ || absl::Now() + wait >= deadline) return granted;
     absl::SleepFor(wait);
   }
 }
@@ -416,7 +415,7 @@ absl::Status PrivacyRecorder::Close() {
   RETURN_IF_ERROR(delivery_->Await(end, deadline));
   // While others still write it is refused; and what is not given back here is when the ledger is
   // sealed.
-  if (options_.automatic_grants) Grant(v1::GRANT_WHAT_IS_SPENT, {}).IgnoreError();
+  if (options_.automatic_grants) Grant(v1::GRANT_WHAT_IS_SPENT, {}, deadline).IgnoreError();
   return absl::OkStatus();
 }
 

@@ -25,6 +25,7 @@
 // for the next one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -180,8 +181,9 @@ class PrivacyRecorder : public EventRecorder {
   // INVALID_ARGUMENT naming what is wrong with the event; FAILED_PRECONDITION if its adjacency can
   // never answer for it.
   absl::Status CheckEvent(const v1::Event& event) const;
-  // Waits for the server, until the open timeout.
-  absl::Status Grant(v1::GrantChange change, const std::vector<v1::Event>& plan);
+  // Waits for the server until the deadline, or until this is destroyed.
+  absl::Status Grant(v1::GrantChange change, const std::vector<v1::Event>& plan,
+                     absl::Time deadline);
   // Asks for a sixteenth more of rounds, or events, like the refused batch: a run of T rounds asks
   // O(log T) times. Where that does not fit, for less, down to one more.
   absl::Status RaiseGrant(const v1::AppendBatchRequest& refused);
@@ -208,6 +210,7 @@ class PrivacyRecorder : public EventRecorder {
   std::unique_ptr<v1::AuditService::StubInterface> audits_;
   std::unique_ptr<internal::Delivery> delivery_;
   std::unique_ptr<internal::GroupSync> sync_;  // SPOOL only
+  std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;
   // The last round of an earlier process, until the first one here was compared with it.

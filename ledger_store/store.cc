@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<Tail>> LedgerStore::ReadTails(const std::vector<TailR
   return tails;
 }
 
-absl::StatusOr<v1::Receipt> LedgerStore::Grant(const v1::GrantBudgetRequest&, const std::string&) {
+absl::StatusOr<v1::Receipt> LedgerStore::Grant(const GrantAtSize&, const std::string&) {
   return absl::UnimplementedError("this store keeps no budgets");
 }
 

@@ -44,6 +44,15 @@ namespace dpledger {
 
 class AppendGate;  // append_gate.h
 
+// A request for a grant, and what it comes to.
+struct GrantAtSize {
+  v1::GrantBudgetRequest request;  // as it came, by which it is known again
+  std::vector<v1::Event> plan;     // all that is granted from then on
+  // Of the budget, where the plan was worked out for that one alone; 0: for any.
+  uint64_t budget_size = 0;
+};
+inline constexpr char kBudgetChanged[] = "BUDGET_CHANGED";
+
 // A line of batches: once one of them is refused, so is every later one (ABORTED, reason
 // EARLIER_BATCH_REFUSED). So a caller can pass the next batch before the last is answered, and
 // nothing is stored after a refusal. Thread safe: a batch for which there is no memory is refused
@@ -192,10 +201,14 @@ class LedgerStore : public LedgerReader {
   }
 
   // Appends GRANT to the budget and GRANTED to the ledger (unless that is sealed), or neither.
-  // NOT_FOUND (of either); FAILED_PRECONDITION (NO_BUDGET; LEDGER_SEALED; those of the gate). The
-  // receipt is the budget's.
-  virtual absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
-                                            const std::string& caller);
+  // NOT_FOUND (of either); FAILED_PRECONDITION (NO_BUDGET; LEDGER_SEALED; those of the gate);
+  // ABORTED (BUDGET_CHANGED: work it out again). The receipt is the budget's.
+  virtual absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant, const std::string& caller);
+  // Of the request's own plan.
+  absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
+                                    const std::string& caller) {
+    return Grant(GrantAtSize{request, {request.plan().begin(), request.plan().end()}}, caller);
+  }
 
   CheckpointStore& checkpoints() override = 0;
 

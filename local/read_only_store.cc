@@ -55,8 +55,7 @@ absl::StatusOr<v1::Ledger> ReadOnlyStore::Fork(const v1::ForkLedgerRequest&, con
   return ReadOnly();
 }
 
-absl::StatusOr<v1::Receipt> ReadOnlyStore::Grant(const v1::GrantBudgetRequest&,
-                                                 const std::string&) {
+absl::StatusOr<v1::Receipt> ReadOnlyStore::Grant(const GrantAtSize&, const std::string&) {
   return ReadOnly();
 }
 

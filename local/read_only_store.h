@@ -70,7 +70,7 @@ class ReadOnlyStore : public LedgerStore {
   absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest&, const std::string&) override;
   absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest&, const LedgerPoint&,
                                   const std::string&) override;
-  absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest&, const std::string&) override;
+  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize&, const std::string&) override;
   absl::Status PutHistory(const std::string&, const v1::StoredHistory&) override;
 
  private:

@@ -21,6 +21,7 @@ namespace {
 constexpr int kStalledLeases = 3;
 constexpr int kNotAcceptedTwice = 2;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
+constexpr ptrdiff_t kMostLookedAt = 1000;  // ledgers of one data set, for one that may be listed
 constexpr absl::Duration kLongestRefresh = absl::Seconds(2);  // of the index, for a new data set
 
 // For the programs' own files, logs, witnesses, and what libraries open.
@@ -115,9 +116,12 @@ absl::Status Server::CheckName(const std::string& dataset, const CallContext& ca
   if (declaring > 0) return absl::OkStatus();
   // Without the last moments' ledgers a slip may go unnoticed: no reason to refuse.
   tail_.Refresh(std::min(call.deadline, absl::Now() + kLongestRefresh)).IgnoreError();
-  const MayCount may_know = accounting_.MayCountFor(call);
-  for (const std::string& near : index_.NearlyCalled(dataset)) {
-    if (may_know && !may_know(near)) continue;
+  for (const auto& [near, ledgers] : index_.NearlyCalled(dataset)) {
+    const auto end = ledgers.begin() + std::min<ptrdiff_t>(std::ssize(ledgers), kMostLookedAt);
+    if (std::none_of(ledgers.begin(), end,
+                     [&](const std::string& ledger) { return may_list_(call.caller, ledger); })) {
+      continue;  // a name that the caller may not know of
+    }
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
             "declaration.dataset: no ledger is over \"", dataset, "\", and some are over \"", near,
@@ -138,8 +142,9 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
       return authorizer->Decide(caller, permission, {Resource::Kind::kLedger, ledger}).ok();
     };
   };
+  may_list_ = may(Permission::kList);
   lists_ = std::make_unique<ListingService>(
-      &tail_, &index_, &totals_, may(Permission::kList),
+      &tail_, &index_, &totals_, may_list_,
       std::make_shared<const merkle::Authenticator>(key, TokenCipher::NewPurpose()));
   accounting_.Know(
       [this](const std::string& dataset, absl::Time deadline) {

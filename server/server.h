@@ -119,6 +119,7 @@ class Server {
   LedgerTail tail_;
   Summariser summariser_;
   DatasetTotals totals_;
+  std::function<bool(const Caller& caller, const std::string& ledger)> may_list_;
   std::unique_ptr<ListingService> lists_;
   GroupFanOut groups_;
   LedgerFinder finder_;

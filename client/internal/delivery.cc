@@ -334,6 +334,8 @@ absl::Status Delivery::Raise(const absl::Status& refusal) {
   ASSIGN_OR_RETURN(const v1::AppendBatchRequest refused, spool_->Read(position));
   const absl::Status raised = options_.raise(refused);
   if (raised.ok() || !IsRefusal(raised)) return raised;
+  // Another writer of the ledger may have been granted what was left of the budget.
+  if (std::exchange(asked_for_, position + 1) != position + 1) return absl::OkStatus();
   return WithReason(absl::FailedPreconditionError(
                         absl::StrCat(refusal.message(), "; asked for more: ", raised.message())),
                     ReasonOf(refusal));

@@ -97,7 +97,8 @@ class Delivery {
 
   void Run();
   // Checks the server and, if something waits to be sent, runs a stream. OK only if nothing does.
-  // What comes of a batch that was refused with that error, once more was asked for.
+  // What comes of a batch that was refused with that error, once more was asked for. OK: it is to
+  // be sent again.
   absl::Status Raise(const absl::Status& refusal);
   absl::Status CheckAndSend();
   // Sends and takes acknowledgements until the stream breaks; says why it did.
@@ -140,6 +141,8 @@ class Delivery {
   };
   std::map<uint64_t, Withdrawal> withdrawn_ ABSL_GUARDED_BY(mutex_);  // by position
 
+  uint64_t asked_for_ =
+      0;  // one beyond the batch for which more was asked in vain; the thread's own
   std::thread thread_;
 };
 

@@ -1,5 +1,7 @@
 #include "client/internal/events_like.h"
 
+#include <algorithm>
+
 namespace dpledger::client::internal {
 namespace {
 
@@ -16,6 +18,12 @@ uint64_t TakeEpoch(v1::SamplingScheme& scheme) {
   return 1;
 }
 
+// As many times `once` as `times`, but no more than a plan may say.
+uint64_t Times(uint64_t once, uint64_t times) {
+  constexpr uint64_t kMost = uint64_t{1} << 53;
+  return once * std::min(times, std::max<uint64_t>(1, kMost / once));
+}
+
 }  // namespace
 
 v1::Event EventsLike(const v1::AppendBatchRequest& batch, uint64_t times) {
@@ -28,15 +36,15 @@ v1::Event EventsLike(const v1::AppendBatchRequest& batch, uint64_t times) {
   }
   if (like.has_mechanism()) {
     const uint64_t once = like.mechanism().has_count() ? like.mechanism().count() : 1;
-    like.mutable_mechanism()->set_count(once * times);
+    like.mutable_mechanism()->set_count(Times(once, times));
     return like;
   }
   v1::RoundsEvent& rounds = *like.mutable_rounds();
   const uint64_t epoch = TakeEpoch(*rounds.mutable_scheme());
   if (rounds.count() > 0) {  // grouped: whole epochs already
-    rounds.set_count(rounds.count() * times);
+    rounds.set_count(Times(rounds.count(), times));
   } else {
-    rounds.set_count((times + epoch - 1) / epoch * epoch);
+    rounds.set_count(Times(epoch, (times + epoch - 1) / epoch));
   }
   return like;
 }

@@ -93,9 +93,9 @@ class EmbeddedStore : public SteppedStore {
     return SubmitAndGet(QueuedOperation(ForkAtPoint{request, point}, caller), request.name());
   }
 
-  absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
+  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant,
                                     const std::string& caller) override {
-    QueuedOperation operation(request, caller);
+    QueuedOperation operation(grant, caller);
     return Submit(operation);
   }
 

@@ -86,9 +86,9 @@ class PostgresStore : public LedgerStore {
     return SubmitAndGet(Operation(ForkAtPoint{request, point}, caller), request.name());
   }
 
-  absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
+  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant,
                                     const std::string& caller) override {
-    Operation operation(request, caller);
+    Operation operation(grant, caller);
     return SubmitAndWait(operation, [&] { queue_.Push(operation); });
   }
 

@@ -61,9 +61,9 @@ Operation::Operation(const ForkAtPoint& fork, std::string from)
   Take(fork.request, fork, *this);
 }
 
-Operation::Operation(const v1::GrantBudgetRequest& grant, std::string from)
-    : ledgers({grant.budget(), grant.ledger()}), caller(std::move(from)) {
-  Take(grant, grant, *this);
+Operation::Operation(const GrantAtSize& grant, std::string from)
+    : ledgers({grant.request.budget(), grant.request.ledger()}), caller(std::move(from)) {
+  Take(grant.request, grant, *this);
 }
 
 absl::StatusOr<v1::Receipt> SubmitAndWait(Operation& operation,

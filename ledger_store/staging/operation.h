@@ -33,7 +33,7 @@ struct Operation {
   explicit Operation(const v1::CreateLedgerRequest& create, std::string from = {});
   explicit Operation(const v1::SealLedgerRequest& seal, std::string from = {});
   explicit Operation(const ForkAtPoint& fork, std::string from = {});
-  explicit Operation(const v1::GrantBudgetRequest& grant, std::string from = {});
+  explicit Operation(const GrantAtSize& grant, std::string from = {});
 
   // Refuses all that comes after it in its line.
   void BreakLine() const {
@@ -42,7 +42,7 @@ struct Operation {
   bool is_refusal() const { return std::holds_alternative<absl::Status>(request); }
 
   std::variant<absl::Status, BatchDraft, v1::CreateLedgerRequest, v1::SealLedgerRequest,
-               ForkAtPoint, v1::GrantBudgetRequest>
+               ForkAtPoint, GrantAtSize>
       request;
   std::vector<std::string> ledgers;  // that it reads and changes; the one it is made to first
   std::string request_id;

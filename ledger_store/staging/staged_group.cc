@@ -121,8 +121,9 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const BatchDraft& batch, const Ope
 }
 
 // The gate hears of the budget first: where it takes that and refuses the ledger, it goes back.
-absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::GrantBudgetRequest& grant,
-                                              const Operation& from) {
+absl::StatusOr<v1::Receipt> StagedGroup::Make(const GrantAtSize& at_size, const Operation& from) {
+  v1::GrantBudgetRequest grant = at_size.request;
+  grant.mutable_plan()->Assign(at_size.plan.begin(), at_size.plan.end());
   StagedLedger* const budget = Find(grant.budget());
   if (budget == nullptr) return LedgerNotFound(grant.budget());
   absl::StatusOr<v1::Receipt> repeated = Repeated(from, *budget);
@@ -139,6 +140,10 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::GrantBudgetRequest& gran
                       {"NO_BUDGET", {{"field", "budget"}, {"ledger", grant.ledger()}}});
   }
   RETURN_IF_ERROR(CheckUnderBudget(*budget->head, declaration));
+  if (at_size.budget_size != 0 && at_size.budget_size != budget->head->tree.size()) {
+    return WithReason(absl::AbortedError(absl::StrCat(grant.budget(), ": has gone on meanwhile")),
+                      {kBudgetChanged, {{"ledger", grant.budget()}}});
+  }
   const Arrival arrival(now_, from.caller);
   ASSIGN_OR_RETURN(LedgerChange set_aside, Grant(*budget->head, declaration, grant, arrival));
   ASSIGN_OR_RETURN(LedgerChange granted, Grant(*ledger->head, declaration, grant, arrival));

@@ -105,7 +105,7 @@ class StagedGroup {
   absl::StatusOr<v1::Receipt> Make(const BatchDraft& batch, const Operation& from);
   absl::StatusOr<v1::Receipt> Make(const v1::SealLedgerRequest& request, const Operation& from);
   absl::StatusOr<v1::Receipt> Make(const ForkAtPoint& fork, const Operation& from);
-  absl::StatusOr<v1::Receipt> Make(const v1::GrantBudgetRequest& grant, const Operation& from);
+  absl::StatusOr<v1::Receipt> Make(const GrantAtSize& grant, const Operation& from);
 
   // What the gate says of the batch.
   absl::Status Admit(const StagedLedger& ledger, const LedgerChange& change, const Operation& from);

@@ -50,6 +50,13 @@ absl::Status CheckEvents(const v1::AppendBatchRequest& request) {
   return absl::OkStatus();
 }
 
+accountant::Limits LimitsOf(const CallContext& call) {
+  accountant::Limits limits;
+  limits.deadline = call.deadline;
+  limits.cancelled = call.cancelled;
+  return limits;
+}
+
 absl::StatusOr<size_t> PageSize(uint32_t asked, size_t by_default, size_t greatest) {
   if (asked > greatest) {
     return FieldError("page_size", absl::StrCat("must be at most ", greatest, ", got ", asked));
@@ -114,24 +121,13 @@ absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest
   absl::StatusOr<v1::Ledger> sealed = store_->Seal(request, call.NameInEntries());
   // Nothing more is to come: whoever takes the ledger away need not wait for the next round.
   if (sealed.ok() && parts_.sealed) parts_.sealed();
-  if (sealed.ok() && !sealed->declaration().budget().empty()) GiveBack(request, *sealed, call);
+  if (sealed.ok() && !sealed->declaration().budget().empty() && parts_.subjects != nullptr) {
+    accountant::Limits limits = LimitsOf(call);
+    limits.deadline = std::min(limits.deadline, absl::Now() + kLongestGivingBack);
+    Grants(store_, parts_.subjects)
+        .GiveBack(request, sealed->declaration().budget(), call.NameInEntries(), limits);
+  }
   return sealed;
-}
-
-// What is not given back here stays granted, as it does until then: no reason to fail.
-void LedgerService::GiveBack(const v1::SealLedgerRequest& request, const v1::Ledger& ledger,
-                             const CallContext& call) {
-  v1::GrantBudgetRequest rest;
-  rest.set_budget(ledger.declaration().budget());
-  rest.set_ledger(ledger.name());
-  rest.set_request_id(request.request_id());
-  rest.set_reason("sealed: what it has not spent is given back");
-  rest.set_change(v1::GRANT_WHAT_IS_SPENT);
-  accountant::Limits limits;
-  limits.deadline = std::min(call.deadline, absl::Now() + kLongestGivingBack);
-  limits.cancelled = call.cancelled;
-  const auto whole = WholeGrant(rest, parts_.subjects, limits);
-  if (whole.ok()) store_->Grant(*whole, call.NameInEntries()).IgnoreError();
 }
 
 absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest& request,
@@ -147,13 +143,10 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
 absl::StatusOr<v1::GrantBudgetResponse> LedgerService::GrantBudget(
     const v1::GrantBudgetRequest& request, const CallContext& call) {
   RETURN_IF_ERROR(CheckRequest(request));
-  accountant::Limits limits;
-  limits.deadline = call.deadline;
-  limits.cancelled = call.cancelled;
-  ASSIGN_OR_RETURN(const v1::GrantBudgetRequest whole,
-                   WholeGrant(request, parts_.subjects, limits));
   v1::GrantBudgetResponse response;
-  ASSIGN_OR_RETURN(*response.mutable_receipt(), store_->Grant(whole, call.NameInEntries()));
+  ASSIGN_OR_RETURN(
+      *response.mutable_receipt(),
+      Grants(store_, parts_.subjects).Make(request, call.NameInEntries(), LimitsOf(call)));
   return response;
 }
 

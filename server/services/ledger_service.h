@@ -62,10 +62,6 @@ class LedgerService {
   absl::StatusOr<LedgerPoint> ForkPoint(const v1::ForkLedgerRequest& request,
                                         const CallContext& call);
 
-  // Of a ledger that was just sealed: gives back what it was granted and has not spent.
-  void GiveBack(const v1::SealLedgerRequest& request, const v1::Ledger& ledger,
-                const CallContext& call);
-
   LedgerStore* const store_;
   SignedLogs* const logs_;
   const Parts parts_;

@@ -1,44 +1,77 @@
 #include "server/summaries/dataset_names.h"
 
-#include <algorithm>
-#include <string>
+#include <locale.h>
+#include <wctype.h>
 
-#include "absl/strings/ascii.h"
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace dpledger::server {
 namespace {
 
 constexpr size_t kShortest = 4;
 
-std::string Folded(std::string_view name) {
-  std::string folded;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (absl::ascii_ispunct(byte) || absl::ascii_isspace(byte)) continue;
-    folded += absl::ascii_tolower(byte);
+// A letter or digit in lower case. `alone`: what stands beside it is neither.
+struct Sign {
+  wint_t code;
+  bool alone;
+};
+
+locale_t Unicode() {
+  static const locale_t kUnicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  return kUnicode;
+}
+
+// The code point at the front, which is taken off; bytes that are no UTF-8 stand for themselves.
+wint_t TakeCodePoint(std::string_view& text) {
+  const auto first = static_cast<uint8_t>(text[0]);
+  const size_t length = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  wint_t code = length == 1 ? first : first & (0xFF >> (length + 1));
+  if (length > text.size()) return static_cast<uint8_t>(std::exchange(text, text.substr(1))[0]);
+  for (size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<uint8_t>(text[i]) & 0x3F);
+  text.remove_prefix(length);
+  return code;
+}
+
+std::vector<Sign> Folded(std::string_view name) {
+  std::vector<Sign> folded;
+  bool joins = false;  // to the sign before
+  while (!name.empty()) {
+    const wint_t code = TakeCodePoint(name);
+    const bool counts = Unicode() != nullptr ? iswalnum_l(code, Unicode()) != 0
+                                             : (code > 127 || isalnum(static_cast<int>(code)) != 0);
+    if (counts) {
+      if (joins) folded.back().alone = false;
+      folded.push_back({Unicode() != nullptr ? towlower_l(code, Unicode()) : code, !joins});
+    }
+    joins = counts;
   }
   return folded;
 }
 
-bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
+bool IsDigit(const Sign& sign) { return sign.code >= '0' && sign.code <= '9'; }
+
+bool IsSame(const Sign& a, const Sign& b) { return a.code == b.code; }
 
 }  // namespace
 
 bool AreNearlySame(std::string_view a, std::string_view b) {
-  std::string longer = Folded(a), shorter = Folded(b);
-  if (longer == shorter) return true;
+  std::vector<Sign> longer = Folded(a), shorter = Folded(b);
   if (longer.size() < shorter.size()) std::swap(longer, shorter);
-  if (longer.size() > shorter.size() + 1 || shorter.size() < kShortest) return false;
-  const auto at = static_cast<size_t>(
-      std::mismatch(shorter.begin(), shorter.end(), longer.begin()).first - shorter.begin());
-  if (IsDigit(longer[at])) return false;
-  const std::string_view rest(std::string_view(longer).substr(at));
-  const std::string_view other(std::string_view(shorter).substr(at));
-  if (longer.size() > shorter.size()) return rest.substr(1) == other;
-  if (IsDigit(other[0])) return false;
-  if (rest.substr(1) == other.substr(1)) return true;
-  return rest.size() > 1 && rest[0] == other[1] && rest[1] == other[0] &&
-         rest.substr(2) == other.substr(2);
+  if (longer.size() > shorter.size() + 1 || shorter.empty()) return false;
+  const auto [left, right] = std::mismatch(shorter.begin(), shorter.end(), longer.begin(), IsSame);
+  const auto rest_is_same = [&](ptrdiff_t skip_left, ptrdiff_t skip_right) {
+    return std::equal(left + skip_left, shorter.end(), right + skip_right, longer.end(), IsSame);
+  };
+  if (right == longer.end()) return true;  // the same signs
+  if (shorter.size() < kShortest || IsDigit(*right)) return false;
+  if (longer.size() > shorter.size()) return !right->alone && rest_is_same(0, 1);
+  if (IsDigit(*left)) return false;
+  if (rest_is_same(1, 1)) return !(left->alone && right->alone);
+  return std::distance(left, shorter.end()) > 1 && IsSame(left[0], right[1]) &&
+         IsSame(left[1], right[0]) && rest_is_same(2, 2);
 }
 
 }  // namespace dpledger::server

@@ -5,9 +5,10 @@
 
 namespace dpledger::server {
 
-// Whether the names differ by case, blanks and punctuation alone; or, of four letters or more, by
-// one letter that is another, is missing or has changed places with the next. Digits count as
-// meant: visits-2025 is not nearly visits-2026.
+// Whether the names (UTF-8) differ by case, blanks and punctuation alone; or, of four letters or
+// more, by one letter that is another, is missing or has changed places with the next. Digits and
+// letters that stand alone count as meant: neither visits-2025 nor visits-b is nearly visits-2026
+// or visits-a.
 bool AreNearlySame(std::string_view a, std::string_view b);
 
 }  // namespace dpledger::server

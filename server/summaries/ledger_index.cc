@@ -16,12 +16,12 @@ void LedgerIndex::Put(std::shared_ptr<LedgerRow> row) {
   place = std::move(row);
 }
 
-std::vector<std::string> LedgerIndex::NearlyCalled(const std::string& dataset) const {
+LedgerIndex::Datasets LedgerIndex::NearlyCalled(const std::string& dataset) const {
   absl::ReaderMutexLock lock(&mutex_);
-  std::vector<std::string> near;
+  Datasets near;
   if (datasets_.contains(dataset)) return near;
-  for (const std::string& other : datasets_) {
-    if (AreNearlySame(other, dataset)) near.push_back(other);
+  for (const auto& [other, ledgers] : datasets_) {
+    if (AreNearlySame(other, dataset)) near.emplace(other, ledgers);
   }
   return near;
 }
@@ -35,7 +35,9 @@ bool LedgerIndex::PutLedger(v1::Ledger ledger) {
     row->summary = known->second->summary;
   }
   row->ledger = std::move(ledger);
-  datasets_.insert(row->ledger.declaration().dataset());
+  if (known == rows_.end()) {
+    datasets_[row->ledger.declaration().dataset()].push_back(row->ledger.name());
+  }
   Put(std::move(row));
   return true;
 }

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,9 +50,10 @@ class LedgerIndex {
   void SetDamaged(std::vector<DamagedLedger> damaged);
   std::vector<DamagedLedger> Damaged() const;
 
-  // The data sets of its ledgers whose names are nearly that one (AreNearlySame); none if the same
-  // one is among them.
-  std::vector<std::string> NearlyCalled(const std::string& dataset) const;
+  // The data sets of its ledgers whose names are nearly that one (AreNearlySame), each with its
+  // ledgers; none if the same one is among them.
+  using Datasets = std::map<std::string, std::vector<std::string>>;
+  Datasets NearlyCalled(const std::string& dataset) const;
 
   // Null if there is none.
   std::shared_ptr<const LedgerRow> Find(const std::string& name) const;
@@ -76,7 +76,7 @@ class LedgerIndex {
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<const LedgerRow>> by_change_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> datasets_ ABSL_GUARDED_BY(mutex_);
+  Datasets datasets_ ABSL_GUARDED_BY(mutex_);
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<DamagedLedger> damaged_ ABSL_GUARDED_BY(mutex_);
 

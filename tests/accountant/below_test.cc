@@ -48,6 +48,21 @@ TEST(Below, AGuaranteeMayBeAGaussian) {
   EXPECT_GT(stated.value.upper(), truth);
 }
 
+// The losses of the second lie on panels below the rounding of where they are: laying them on a
+// grid took all memory there is.
+TEST(Below, NoiseOfAnySizeBesideOthers) {
+  const auto sampled = [](double z) {
+    return Mechanism{1, PoissonSampled{.01, {{1, Gaussian{z}}}}};
+  };
+  const Interval alone = AnswerOf(Of({sampled(1.1)}), 1e-5).value;
+  for (const double z : {1e6, 1e7, 1e8, 1e9, 1e10, 1e12}) {
+    const Interval both = AnswerOf(Of({sampled(1.1), sampled(z)}), 1e-5).value;
+    EXPECT_GE(both.upper(), alone.lower()) << z;
+    EXPECT_LE(both.lower(), alone.upper() * (1 + 1e-6)) << z;
+    EXPECT_LE(both.upper(), alone.upper() * 1.01) << z;
+  }
+}
+
 // ε of one discrete Gaussian in one dimension, from its masses: Σ (p - e^ε q)+ = δ.
 double DiscreteGaussianEpsilon(double sigma, double shift, double delta) {
   const auto whole = [&](double k) { return std::exp(-k * k / (2 * sigma * sigma)); };

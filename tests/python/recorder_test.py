@@ -369,6 +369,31 @@ class OnAServer(Recording, support.WithServer):
         with self.assertRaisesRegex(dpledger.Error, "automatic_grants: must be given with"):
             self.recorder("alone", automatic_grants=True)
 
+    def test_rounds_of_several_writers_that_fit_are_all_taken(self):
+        self.program("budget", "create", "shared", "--dataset", "points", "--unit", "point",
+                     "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")
+        once, told = dpledger.SumQuery(1.0, 10.0), []  # 200 of them fit
+
+        def work(writer):
+            with self.recorder("together", writer=writer, parameters="adaptive", budget="shared",
+                               automatic_grants=True) as ledger:
+                try:
+                    while True:
+                        ahead = [ledger.round(dpledger.FullBatch(), once) for _ in range(20)]
+                        for round in ahead:
+                            round.await_releasable()
+                            told.append(writer)
+                except dpledger.Error as error:
+                    self.assertEqual(error.reason, "BUDGET_EXCEEDED")
+        threads = [threading.Thread(target=work, args=("w%d" % i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        shown = json.loads(self.program("budget", "show", "shared", "--json"))
+        self.assertAlmostEqual(shown["spending"]["spent"], 1.0, 9)
+        self.assertLessEqual(len(told), 200)
+
     def test_a_sealed_run_gives_back_what_it_has_not_spent(self):
         self.program("budget", "create", "sealing", "--dataset", "points", "--unit", "point",
                      "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")

@@ -457,6 +457,38 @@ class Optimizers(support.WithPath):
         self.assertTrue(all(map(torch.equal, kept, first.state_dict().values())))
         step(1)
 
+    def test_stated_samples_are_not_beside_a_sampler_s(self):
+        """Two steps on each sample, recorded as two samples: 6.70 was answered where 10.30 is
+        true."""
+        for stated_first in (False, True):
+            sampler = exact.PoissonBatchSampler(200, 0.1, steps=4)
+            models = [self.model() for _ in range(2)]
+            kinds = [dict(sampler=sampler),
+                     dict(sampler=None, scheme=dpledger.Poisson(0.1, 200), expected_batch_size=20)]
+            if stated_first:
+                kinds.reverse()
+            optimizers = [self.made(torch.optim.SGD(model.parameters(), lr=1.0), **kind)
+                          for model, kind in zip(models, kinds)]
+            with self.assertRaisesRegex(dpledger.Error, "one of both has a stated scheme") as seen:
+                for batch in sampler:
+                    for model, optimizer in zip(models, optimizers):
+                        exact.per_example(model, loss_reduction="sum")
+                        functional.cross_entropy(model(self.x[batch]), self.y[batch],
+                                                 reduction="sum").backward()
+                        optimizer.step()
+            self.assertEqual(seen.exception.reason, "SAMPLE_USED")
+
+    def test_a_sample_of_fixed_size_has_all_its_rows(self):
+        for scheme, rows in ((dpledger.FullBatch(64), 14), (dpledger.WithoutReplacement(8, 200), 7)):
+            model = self.model()
+            optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=None,
+                                  scheme=scheme, expected_batch_size=10)
+            exact.per_example(model, loss_reduction="sum")
+            functional.cross_entropy(model(self.x[:rows]), self.y[:rows],
+                                     reduction="sum").backward()
+            with self.assertRaisesRegex(ValueError, "grad_sample: has fewer rows than the"):
+                optimizer.step()
+
     def test_samplers_and_schemes_are_told_apart(self):
         inner = torch.optim.SGD(self.model().parameters(), lr=1.0)
         for words, kind, options in (

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "accountant/mechanism/composition.h"
@@ -217,8 +218,8 @@ TEST_F(BudgetTest, GrantsMoreAndInTheEndWhatIsSpent) {
   const auto change = [&](v1::GrantChange how, const std::vector<v1::Event>& plan) {
     v1::GrantBudgetRequest request = GrantOf("run", plan);
     request.set_change(how);
-    const auto whole = WholeGrant(request, &rig_.source(), {});
-    return whole.ok() ? Grant(*whole) : whole.status();
+    return UntilReady(
+        [&] { return Grants(&rig_.store(), &rig_.source()).Make(request, "", {}).status(); });
   };
   const auto granted = [&] { return Ask({}, "run").present_grant().plan(); };
   ASSERT_EQ(change(v1::GRANT_MORE, {Rounds(40)}), absl::OkStatus());
@@ -240,6 +241,60 @@ TEST_F(BudgetTest, GrantsMoreAndInTheEndWhatIsSpent) {
   EXPECT_EQ(granted()[0].rounds().count(), 90u);
   EXPECT_TRUE(IsError(change(static_cast<v1::GrantChange>(7), {}), StatusCode::kInvalidArgument,
                       "INVALID_FIELD", "change: must be one of"));
+}
+
+TEST_F(BudgetTest, NothingThatIsAskedForBesideIsLostOrTakenTwice) {
+  CreateBudget(kRho);
+  CreateRun("run");
+  Grants grants(&rig_.store(), &rig_.source());
+  const auto more = [&](const std::string& id) {
+    v1::Event round = Rounds(1, 100);
+    round.mutable_rounds()->mutable_scheme()->mutable_full_batch();
+    v1::GrantBudgetRequest request;
+    request.set_budget(LedgerName("budget"));
+    request.set_ledger(LedgerName("run"));
+    request.set_request_id(id);
+    request.set_change(v1::GRANT_MORE);
+    *request.add_plan() = round;
+    return UntilReady([&] { return grants.Make(request, "", {}).status(); });
+  };
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 8; ++i) {
+    writers.emplace_back([&, i] {
+      for (int j = 0; j < 10; ++j) EXPECT_EQ(more(absl::StrCat(i, ".", j)), absl::OkStatus());
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(more("0.0"), absl::OkStatus()) << "it was granted before";
+  EXPECT_EQ(Ask({}, "run").present_grant().plan(0).rounds().count(), 80u);
+}
+
+// A plan counts an epoch of each noise, the ledger one of all.
+TEST_F(BudgetTest, NothingIsGivenBackThatIsMore) {
+  CreateBudget("rdp { order: 8 epsilon: 30 }");
+  CreateRun("run");
+  v1::Event epoch = Rounds(20, 4);
+  epoch.mutable_rounds()->mutable_scheme()->mutable_random_allocation()->set_rounds_per_epoch(10);
+  ASSERT_EQ(Grant("run", {epoch}), absl::OkStatus());
+  v1::AppendBatchRequest batch = Batch(LedgerName("run"), "w", "mixed");
+  for (uint64_t i = 0; i < 8; ++i) {
+    v1::SamplingEvent& sampling = *batch.add_entries()->mutable_event()->mutable_sampling();
+    sampling.set_round(i);
+    *sampling.mutable_scheme() = epoch.rounds().scheme();
+    v1::SumQueryEvent& sum = *batch.add_entries()->mutable_event()->mutable_sum_query();
+    sum.set_round(i);
+    *sum.mutable_query() = epoch.rounds().queries(0);
+    sum.mutable_query()->set_noise_stddev(4 + static_cast<double>(i));
+  }
+  batch.add_entries()->mutable_writer_closed()->set_entry_count(17);
+  ASSERT_EQ(UntilReady([&] { return rig_.store().Append(batch).status(); }), absl::OkStatus());
+  v1::GrantBudgetRequest request = GrantOf("run", {});
+  request.set_change(v1::GRANT_WHAT_IS_SPENT);
+  EXPECT_TRUE(IsError(UntilReady([&] {
+                        return Grants(&rig_.store(), &rig_.source()).Make(request, "", {}).status();
+                      }),
+                      StatusCode::kFailedPrecondition, "NOTHING_TO_GIVE_BACK", "comes to more"));
+  EXPECT_EQ(Ask({}, "run").present_grant().plan(0).rounds().count(), 20u);
 }
 
 TEST_F(BudgetTest, EachBlockHasTheWholeBound) {

@@ -11,11 +11,22 @@ namespace dpledger::server {
 namespace {
 
 TEST(DatasetNames, SlipsAreNearlyTheSame) {
-  const std::vector<std::pair<std::string, std::string>> near = {
-      {"adult", "Adult"}, {"adult", "adult "}, {"visits-2026", "visits_2026"},
-      {"adult", "adlut"}, {"adult", "adul"},   {"adult", "aduult"},
-      {"adult", "adolt"}, {"adult", "dault"},  {"mnist", "mnists"},
-      {"a.b", "AB"}};
+  const std::vector<std::pair<std::string, std::string>> near = {{"adult", "Adult"},
+                                                                 {"adult", "adult "},
+                                                                 {"visits-2026", "visits_2026"},
+                                                                 {"adult", "adlut"},
+                                                                 {"adult", "adul"},
+                                                                 {"adult", "aduult"},
+                                                                 {"adult", "adolt"},
+                                                                 {"adult", "dault"},
+                                                                 {"mnist", "mnists"},
+                                                                 {"a.b", "AB"},
+                                                                 {"müller", "muller"},
+                                                                 {"Müller", "MÜLLER"},
+                                                                 {"пациенты", "ПАЦИЕНТЫ"},
+                                                                 {"пациенты", "пацеинты"},
+                                                                 {"caf\u00e9s", "cafe\u0301s"},
+                                                                 {"two words", "two\u00a0words"}};
   for (const auto& [a, b] : near) {
     EXPECT_TRUE(AreNearlySame(a, b)) << a << " " << b;
     EXPECT_TRUE(AreNearlySame(b, a)) << a << " " << b;
@@ -31,7 +42,11 @@ TEST(DatasetNames, OthersAreNot) {
                                                                   {"abc", "abd"},
                                                                   {"", "a"},
                                                                   {"adult", "income"},
-                                                                  {"adult", "aduzlts"}};
+                                                                  {"adult", "aduzlts"},
+                                                                  {"北京", "南京"},
+                                                                  {"---", "!!!"},
+                                                                  {"mnist-a", "mnist-b"},
+                                                                  {"mnist", "mnist-a"}};
   for (const auto& [a, b] : apart) {
     EXPECT_FALSE(AreNearlySame(a, b)) << a << " " << b;
     EXPECT_FALSE(AreNearlySame(b, a)) << a << " " << b;
@@ -48,8 +63,9 @@ TEST(DatasetNames, AreThoseOfLedgers) {
     ledger.mutable_declaration()->set_dataset(dataset);
     index.PutLedger(std::move(ledger));
   }
-  EXPECT_EQ(index.NearlyCalled("adul"), std::vector<std::string>{"adult"});
-  EXPECT_EQ(index.NearlyCalled("adult2"), (std::vector<std::string>{"Adult 2", "adult-2"}));
+  EXPECT_EQ(index.NearlyCalled("adul"), (LedgerIndex::Datasets{{"adult", {"a"}}}));
+  EXPECT_EQ(index.NearlyCalled("adult2"),
+            (LedgerIndex::Datasets{{"Adult 2", {"c"}}, {"adult-2", {"b"}}}));
   EXPECT_TRUE(index.NearlyCalled("adult").empty());
   EXPECT_TRUE(index.NearlyCalled("Adult 2").empty()) << "it is there, whatever is like it";
 }

@@ -136,9 +136,8 @@ class WatchedStore : public LedgerStore {
                                   const std::string& caller) override {
     return store_->Fork(request, point, caller);
   }
-  absl::StatusOr<v1::Receipt> Grant(const v1::GrantBudgetRequest& request,
-                                    const std::string& caller) override {
-    return store_->Grant(request, caller);
+  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant, const std::string& caller) override {
+    return store_->Grant(grant, caller);
   }
   CheckpointStore& checkpoints() override { return store_->checkpoints(); }
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {

@@ -13,7 +13,8 @@ import torch
 
 from .. import _client
 from ..errors import Error, InvalidArgument, WrongType, error
-from ..messages import DisjointBatches, RandomAllocation, SamplingScheme
+from ..messages import (DisjointBatches, FullBatch, RandomAllocation, SamplingScheme,
+                        WithoutReplacement, WithReplacement)
 from ..recorder import Recorder, Sampler
 from . import guards
 from .batches import BatchSampler, expected_size, sampler_of, serve_one, skipped
@@ -383,10 +384,40 @@ class PrivateOptimizer(torch.optim.Optimizer):
 
 # ---- Samples ----
 
-class _ByBatchSampler:
+class _Source:
+    """Where the samples of an optimizer's steps come from."""
+
+    stated = False
+    _made = itertools.count()
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.made = recorder, next(self._made)
+
+    def take_over(self) -> None:
+        """Refuses a step beside another optimizer of the recorder that may be on the same sample:
+        one of both has samples that are stated. It may take over from one made before it, for
+        good."""
+        drawn, stated = _STEPPED.get(self.recorder, (-1, -1))
+        if self.made < (max(drawn, stated) if self.stated else stated):
+            raise error(9, "scheme: another PrivateOptimizer that was made later has stepped on "
+                        "this recorder, and one of both has a stated scheme: nothing shows that "
+                        "they are not on one sample, which costs more than two samples do. Let "
+                        "them be one, PrivateOptimizer([first, second], ...), or give each a "
+                        "sampler", "scheme", "SAMPLE_USED")
+        _STEPPED[self.recorder] = ((drawn, max(stated, self.made)) if self.stated
+                                   else (max(drawn, self.made), stated))
+
+
+# Of a recorder, the numbers of those made last that have stepped on it: with samples of a sampler,
+# and with stated ones.
+_STEPPED: "weakref.WeakKeyDictionary[Recorder, Tuple[int, int]]" = weakref.WeakKeyDictionary()
+
+
+class _ByBatchSampler(_Source):
     """Steps on the samples of a batch sampler of this package."""
 
-    def __init__(self, sampler: BatchSampler) -> None:
+    def __init__(self, sampler: BatchSampler, recorder: Recorder) -> None:
+        super().__init__(recorder)
         self.sampler, self.scheme = sampler, sampler.scheme
         self.take, self.current = sampler.take, sampler.current
         self.check_rows = _check_rows
@@ -396,6 +427,7 @@ class _ByBatchSampler:
         return self.sampler.used
 
     def begin(self, sums: ExactSum, number: int) -> None:
+        self.take_over()
         sums.begin(self.sampler.source, number)
         self.sampler.use(number)
 
@@ -403,10 +435,11 @@ class _ByBatchSampler:
         return "sampler=%s(%r)" % (type(self.sampler).__name__, self.scheme)
 
 
-class _BySampler:
+class _BySampler(_Source):
     """Steps on the samples that a dpledger.Sampler draws, in a loop of the trainer's own."""
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: Sampler, recorder: Recorder) -> None:
+        super().__init__(recorder)
         self.sampler, self.scheme, self.used = sampler, sampler.scheme, 0
         self.check_rows = _check_rows
 
@@ -425,6 +458,7 @@ class _BySampler:
         return number, self.sampler._size
 
     def begin(self, sums: ExactSum, number: int) -> None:
+        self.take_over()
         sums.begin(self.sampler, number)
         self.used = number
 
@@ -432,14 +466,14 @@ class _BySampler:
         return "sampler=Sampler(%r)" % (self.scheme,)
 
 
-class _Stated:
+class _Stated(_Source):
     """Steps on samples that the trainer draws by other means, and says how."""
 
-    used = 0
-    _made = itertools.count()
+    stated, used = True, 0
 
     def __init__(self, scheme: SamplingScheme, recorder: Recorder) -> None:
-        self.scheme, self.recorder, self.made = scheme, recorder, next(self._made)
+        super().__init__(recorder)
+        self.scheme = scheme
 
     def take(self) -> None:
         """Nothing is tied."""
@@ -456,25 +490,20 @@ class _Stated:
                 "grad_sample: has more rows than the %d records that a sample of %r has "
                 "at most; each row must be one record, whole" % (most, self.scheme),
                 field="grad_sample")
+        exact = isinstance(self.scheme, (FullBatch, WithoutReplacement, WithReplacement))
+        if exact and last and rows < most:
+            raise InvalidArgument(
+                "grad_sample: has fewer rows than the %d records of a sample of %r; each record "
+                "is one row (the first dimension is that of records), and none is left out"
+                % (most, self.scheme),
+                field="grad_sample")
 
     def begin(self, sums: ExactSum, _: int) -> None:
-        before = _STEPPED.get(self.recorder)
-        if before is not None and before is not self and before.made > self.made:
-            raise error(9, "scheme: another PrivateOptimizer that was made later has stepped on "
-                        "this recorder, with a stated scheme too: nothing shows that both are "
-                        "not on one sample, which costs more than two samples do. Let them be "
-                        "one, PrivateOptimizer([first, second], ...), or give each a sampler",
-                        "scheme", "SAMPLE_USED")
-        _STEPPED[self.recorder] = self
+        self.take_over()
         sums.begin(self.scheme)
 
     def __str__(self) -> str:
         return "scheme=%r" % (self.scheme,)
-
-
-# The stated samples that stepped last on a recorder. An optimizer may take over from one made
-# before it, for good.
-_STEPPED: "weakref.WeakKeyDictionary[Recorder, _Stated]" = weakref.WeakKeyDictionary()
 
 
 def _check_rows(number: int, records: int, rows: int, last: bool) -> None:
@@ -501,9 +530,9 @@ def _source(sampler: Any, scheme: Any, recorder: Recorder) -> Any:
         raise WrongType("scheme: is a sampler; give it as sampler=...", field="scheme")
     sampler = sampler_of(scheme) or sampler
     if isinstance(sampler, BatchSampler):
-        return _ByBatchSampler(sampler)
+        return _ByBatchSampler(sampler, recorder)
     if isinstance(sampler, Sampler):
-        return _BySampler(sampler)
+        return _BySampler(sampler, recorder)
     if sampler is not None:
         raise WrongType("sampler: must be a batch sampler of dpledger.torch or a dpledger.Sampler, "
                         "got %s; if samples are drawn by other means, say how: scheme=..."
