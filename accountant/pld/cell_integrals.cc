@@ -150,9 +150,8 @@ std::vector<CellIntegrals> Piece::Integrate(const std::vector<Cell>& cells) cons
         panels = 1;
       } else {
         while (t < to) {
-          const double guess = kPanel / Roughness(t);
-          const double width =
-              kPanel / std::fmax(Roughness(t), Roughness(std::fmin(t + guess, to)));
+          const double guess = std::fmin(t + kPanel / Roughness(t), to);
+          const double width = kPanel / std::fmax(Roughness(t), Roughness(guess));
           // So far from the peak that a panel is less than a rounding there is no density left.
           const double next = t + width >= to ? to : std::fmax(t + width, NextUp(t));
           points.Add(t, next, e.start, e.end, i, false);

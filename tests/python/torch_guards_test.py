@@ -479,7 +479,8 @@ class Optimizers(support.WithPath):
             self.assertEqual(seen.exception.reason, "SAMPLE_USED")
 
     def test_a_sample_of_fixed_size_has_all_its_rows(self):
-        for scheme, rows in ((dpledger.FullBatch(64), 14), (dpledger.WithoutReplacement(8, 200), 7)):
+        for scheme, rows in ((dpledger.FullBatch(64), 14),
+                             (dpledger.WithoutReplacement(8, 200), 7)):
             model = self.model()
             optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=None,
                                   scheme=scheme, expected_batch_size=10)
