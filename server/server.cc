@@ -126,7 +126,7 @@ absl::Status Server::CheckName(const std::string& dataset, const CallContext& ca
         absl::FailedPreconditionError(absl::StrCat(
             "declaration.dataset: no ledger is over \"", dataset, "\", and some are over \"", near,
             "\": what is over a data set by another name counts in none of its totals and budgets. "
-            "If a new data set is meant, say so (new_dataset)")),
+            "If a new data set is meant, say so: new_dataset, or --new-dataset")),
         {"DATASET_NEARLY_EXISTS", {{"dataset", near}}});
   }
   return absl::OkStatus();

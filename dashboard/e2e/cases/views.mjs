@@ -176,6 +176,16 @@ export const cases = {
       assert.match(await text(tab), /No budget bounds 1 run over this data set: e2e-free/);
       await tab.goto(`${server.base}/ledger/default/e2e-run`);
       await says(tab, "that its budget has granted it");
+      const asked = (steps) =>
+        `solve=cost&noise=1.1&delta=1e-5&sampling=0.01&steps=${steps}&budget=e2e-budget`;
+      for (const [steps, said] of [
+        [100, "It fits."],
+        [1000000, "It does not fit."],
+      ]) {
+        await tab.goto(`${server.base}/?open=${encodeURIComponent(`plan:${asked(steps)}`)}`);
+        await says(tab, said);
+        await says(tab, "such rounds fit.");
+      }
       assert.deepEqual(trouble, []);
     },
   ),

@@ -134,7 +134,7 @@ export function Plan() {
           {field("sampling", "Sampling probability")}
           {field("steps", "Rounds")}
           {field("trials", "Runs tried, on average")}
-          {field("budget", "In the budget, if there is one", true)}
+          {field("budget", "Budget, if any", true)}
         </div>
         <Button class="button primary" type="submit">
           Work it out
