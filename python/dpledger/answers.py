@@ -88,6 +88,12 @@ class Detailed:
         self.details  # it is decoded when it is first asked for
         return json.dumps(to_proto_json(self._response), indent=indent, ensure_ascii=False)
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.to_dict() == other.to_dict()  # type: ignore
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
     def _rows(self) -> List[Tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in self._shown]
 
@@ -151,7 +157,44 @@ def _finite(value: Any) -> Any:
     return "Infinity" if value == math.inf else value
 
 
-class Answer(Detailed):
+class _Number(Detailed):
+    """An answer that is a number before all else, and compares as it."""
+
+    def __float__(self) -> float:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self._ordered(operator.eq, other)
+
+    def __hash__(self) -> int:
+        return hash(float(self))
+
+    def __lt__(self, other: Any) -> bool:
+        return self._ordered(operator.lt, other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._ordered(operator.le, other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._ordered(operator.gt, other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._ordered(operator.ge, other)
+
+    def _ordered(self, order: Callable[[Any, Any], bool], other: Any) -> bool:
+        number = self._number_of(other)
+        return NotImplemented if number is None else bool(order(float(self), number))
+
+    def _number_of(self, other: Any) -> Any:
+        """What `other` is compared by; None: it is not."""
+        if isinstance(other, Interval):
+            return other.upper
+        if isinstance(other, Detailed):
+            return float(other) if type(other) is type(self) else None  # type: ignore[arg-type]
+        return other if hasattr(other, "__float__") else None
+
+
+class Answer(_Number):
     """ε at a δ (EpsilonAnswer), or δ at an ε (DeltaAnswer).
 
     It compares, `answer <= 3`, with numbers and with answers of its kind, by `upper`. Answers do
@@ -221,30 +264,10 @@ class Answer(Detailed):
     def __round__(self, digits: int = 0) -> float:
         return rounded(self.upper, digits, math.inf)
 
-    def __eq__(self, other: object) -> bool:
-        return self._ordered(operator.eq, other)
-
-    def __hash__(self) -> int:
-        return hash(self.upper)
-
-    def __lt__(self, other: Any) -> bool:
-        return self._ordered(operator.lt, other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._ordered(operator.le, other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._ordered(operator.gt, other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._ordered(operator.ge, other)
-
-    def _ordered(self, order: Callable[[Any, Any], bool], other: Any) -> bool:
-        if isinstance(other, Answer) and other._asked != self._asked or not hasattr(other,
-                                                                                    "__float__"):
-            return NotImplemented
-        return bool(order(self.upper, other.upper if isinstance(other, (Answer, Interval))
-                          else other))
+    def _number_of(self, other: Any) -> Any:
+        if isinstance(other, Answer):
+            return other.upper if other._asked == self._asked else None
+        return super()._number_of(other)
 
     def _name(self) -> str:
         return "Answer"
@@ -300,7 +323,7 @@ class DeltaAnswer(Answer):
     _shown = ("epsilon", "delta", "planned_delta", "method")
 
 
-class Calibration(Detailed):
+class Calibration(_Number):
     """The number that meets the target, on the safe side."""
 
     _response: CalibrateResponse
@@ -443,7 +466,7 @@ class Statement:
                                                   self).items() if name != "_words" and value)
 
 
-class TuningCost(Detailed):
+class TuningCost(_Number):
     """What choosing the best of several runs costs."""
 
     _response: ComputeTuningCostResponse

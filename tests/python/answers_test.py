@@ -405,6 +405,21 @@ class Calibrations(unittest.TestCase):
         self.assertEqual(found[0].noise_multiplier, found[1].noise_multiplier)
         self.assertEqual(found[0].steps, 50)
 
+    def test_all_answers_compare(self):
+        run = dict(sample_rate=0.01, steps=100)
+        found, other = (dpledger.calibrate(target_epsilon=target, delta=1e-5, **run)
+                        for target in (1.0, 2.0))
+        self.assertGreater(found, other)
+        self.assertLess(other, found.noise_multiplier)
+        self.assertEqual(found, dpledger.calibrate(target_epsilon=1.0, delta=1e-5, **run))
+        with self.assertRaises(TypeError):
+            found < dpledger.epsilon(noise_multiplier=1.0, delta=1e-5, **run)
+        profiles = [dpledger.profile(noise_multiplier=1.0, epsilons=[epsilon], **run)
+                    for epsilon in (1, 1, 2)]
+        self.assertEqual(profiles[0], profiles[1])
+        self.assertNotEqual(profiles[0], profiles[2])
+        self.assertEqual(len(set(profiles)), 2)
+
     def test_what_was_spent_is_part_of_the_target(self):
         spent = [dpledger.dp_sgd(1.2, 0.01, 2000), dpledger.Laplace(20.0)]
         run = dict(sample_rate=0.01, steps=2000)
