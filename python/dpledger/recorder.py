@@ -71,6 +71,9 @@ class Recorder(Handle):
     parameters: "fixed", if schemes, noise and the number of rounds are decided without looking at
         outputs, else "adaptive"
     planned_rounds: the number decided in advance; 0 if it is not stated
+    plan_independent: the plan looked at no output of another ledger over the data. Ledgers that all
+        say so have differential privacy together; others an odometer, which costs more and is none
+    released, description: for people: what is released ("final model"), and your own words
     filter: of an adaptive ledger: ("mixture", epsilon, delta), ("rdp", order, epsilon), ("zcdp",
         rho) or ("gdp", mu). Under "fail-closed" a round that would cross it is refused before its
         release: Error with reason "FILTER_CROSSED"; others may be recorded still
@@ -202,7 +205,14 @@ class Recorder(Handle):
         return Round(self, number.value)
 
     def mechanism(self, event: MechanismEvent) -> Round:
-        """Records a mechanism that is no round: a Gaussian or a MatrixMechanism."""
+        """Records a mechanism that is no round, such as Laplace(20.0) or a MatrixMechanism.
+
+        Raises InvalidArgument for one out of its domain, WrongType for what is none.
+        """
+        if isinstance(event, RoundsEvent):
+            raise WrongType("event: must be a MechanismEvent, got rounds; those are recorded by "
+                            "round(), each before its sum is released",
+                            field="event")
         data = _wire.encode(event, "MechanismEvent")
         number = ctypes.c_uint64()
         self._call("record_mechanism", data, ctypes.c_size_t(len(data)), ctypes.byref(number))
