@@ -13,8 +13,8 @@ import torch
 
 from .. import _client
 from ..errors import Error, InvalidArgument, WrongType, error
-from ..messages import (DisjointBatches, FullBatch, RandomAllocation, SamplingScheme,
-                        WithoutReplacement, WithReplacement)
+from ..messages import (DisjointBatches, RandomAllocation, SamplingScheme, WithoutReplacement,
+                        WithReplacement)
 from ..recorder import Recorder, Sampler
 from . import guards
 from .batches import BatchSampler, expected_size, sampler_of, serve_one, skipped
@@ -490,7 +490,8 @@ class _Stated(_Source):
                 "grad_sample: has more rows than the %d records that a sample of %r has "
                 "at most; each row must be one record, whole" % (most, self.scheme),
                 field="grad_sample")
-        exact = isinstance(self.scheme, (FullBatch, WithoutReplacement, WithReplacement))
+        # (A population is a constant, and all records may be fewer.)
+        exact = isinstance(self.scheme, (WithoutReplacement, WithReplacement))
         if exact and last and rows < most:
             raise InvalidArgument(
                 "grad_sample: has fewer rows than the %d records of a sample of %r; each record "
