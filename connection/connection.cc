@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "connection/shared_connections.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "grpc/support/log.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/tls_certificate_provider.h"
@@ -164,11 +166,19 @@ bool LooksLikeAnAnswer(absl::StatusCode code) {
          code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown;
 }
 
+// gRPC writes lines of its own to stderr, one for each answer of a proxy that is none: all that
+// they say is in our errors. Whoever wants them sets GRPC_VERBOSITY.
+void KeepGrpcQuiet() {
+  if (std::getenv("GRPC_VERBOSITY") != nullptr) return;
+  gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given) {
   ASSIGN_OR_RETURN(const ServerAccess access, Complete(given));
   RETURN_IF_ERROR(CheckReadable(access));
+  KeepGrpcQuiet();
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                    CredentialsOf(access));
   grpc::ChannelArguments arguments;

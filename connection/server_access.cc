@@ -98,10 +98,16 @@ void TakeFrom(const ServerAccess& source, ServerAccess& access) {
   }
 }
 
+// "http://host:port/", as browsers copy it, is host:port.
+std::string WithoutScheme(absl::string_view server) {
+  if (absl::ConsumePrefix(&server, kHttps) || absl::ConsumePrefix(&server, kHttp)) {
+    absl::ConsumeSuffix(&server, "/");
+  }
+  return std::string(server);
+}
+
 std::optional<Address> AddressOf(const std::string& server) {
-  absl::string_view text = server;
-  if (!absl::ConsumePrefix(&text, kHttps)) absl::ConsumePrefix(&text, kHttp);
-  return ParseAddress({text.data(), text.size()});
+  return ParseAddress(WithoutScheme(server));
 }
 
 absl::Status Check(const ServerAccess& access) {
@@ -155,10 +161,6 @@ bool UsesTls(const ServerAccess& access) {
   return address.has_value() && !IsLoopback(address->host);
 }
 
-std::string TargetOf(const ServerAccess& access) {
-  absl::string_view text = access.address;
-  if (!absl::ConsumePrefix(&text, kHttps)) absl::ConsumePrefix(&text, kHttp);
-  return std::string(text);
-}
+std::string TargetOf(const ServerAccess& access) { return WithoutScheme(access.address); }
 
 }  // namespace dpledger::connection

@@ -93,8 +93,7 @@ class EmbeddedStore : public SteppedStore {
     return SubmitAndGet(QueuedOperation(ForkAtPoint{request, point}, caller), request.name());
   }
 
-  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant,
-                                    const std::string& caller) override {
+  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant, const std::string& caller) override {
     QueuedOperation operation(grant, caller);
     return Submit(operation);
   }

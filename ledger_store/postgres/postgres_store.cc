@@ -86,8 +86,7 @@ class PostgresStore : public LedgerStore {
     return SubmitAndGet(Operation(ForkAtPoint{request, point}, caller), request.name());
   }
 
-  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant,
-                                    const std::string& caller) override {
+  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant, const std::string& caller) override {
     Operation operation(grant, caller);
     return SubmitAndWait(operation, [&] { queue_.Push(operation); });
   }

@@ -419,6 +419,12 @@ class OnAServer(Recording, support.WithServer):
         with self.recorder("later", dataset="hopsital"):  # it exists now
             pass
 
+    def test_an_address_is_taken_as_browsers_copy_it(self):
+        with self.recorder("copied", server="http://%s/" % self.server.address) as ledger:
+            ledger.round(SCHEME, QUERY).await_releasable()
+        with self.assertRaisesRegex(dpledger.Error, "server: must be host:port"):
+            self.recorder("copied", server="http://%s/page" % self.server.address)
+
     def test_the_environment_says_where_the_server_is(self):
         os.environ["DPLEDGER_SERVER"] = self.server.address
         self.addCleanup(os.environ.pop, "DPLEDGER_SERVER")
