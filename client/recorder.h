@@ -208,9 +208,9 @@ class PrivacyRecorder : public EventRecorder {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::LedgerService::StubInterface> stub_;
   std::unique_ptr<v1::AuditService::StubInterface> audits_;
+  std::atomic<bool> stopping_ = false;  // a thread of delivery_ reads it
   std::unique_ptr<internal::Delivery> delivery_;
   std::unique_ptr<internal::GroupSync> sync_;  // SPOOL only
-  std::atomic<bool> stopping_ = false;
 
   mutable absl::Mutex mutex_;
   // The last round of an earlier process, until the first one here was compared with it.

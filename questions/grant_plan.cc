@@ -22,10 +22,8 @@ uint64_t EpochLength(const accountant::SamplingScheme& scheme) {
 }
 
 RoundsEvent WholeEpochs(RoundsEvent rounds) {
-  accountant::SamplingScheme& scheme = rounds.round.scheme;
-  if (auto* batches = std::get_if<accountant::DisjointBatches>(&scheme.kind)) batches->epoch = 0;
-  if (auto* bins = std::get_if<accountant::RandomAllocation>(&scheme.kind)) bins->epoch = 0;
-  const uint64_t length = EpochLength(scheme);
+  rounds.round.scheme = WithoutNumber(std::move(rounds.round.scheme));
+  const uint64_t length = EpochLength(rounds.round.scheme);
   rounds.count = rounds.count / length + (rounds.count % length != 0);
   rounds.count *= length;
   return rounds;
@@ -76,6 +74,12 @@ Plan Messages(const std::vector<Event>& events) {
 }
 
 }  // namespace
+
+accountant::SamplingScheme WithoutNumber(accountant::SamplingScheme scheme) {
+  if (auto* batches = std::get_if<accountant::DisjointBatches>(&scheme.kind)) batches->epoch = 0;
+  if (auto* bins = std::get_if<accountant::RandomAllocation>(&scheme.kind)) bins->epoch = 0;
+  return scheme;
+}
 
 Plan PlanOf(const History& history) { return Messages(EventsOf(history)); }
 

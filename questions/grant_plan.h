@@ -11,6 +11,9 @@ namespace dpledger::questions {
 
 using Plan = std::vector<v1::Event>;
 
+// The scheme of any of its epochs, which all cost the same.
+accountant::SamplingScheme WithoutNumber(accountant::SamplingScheme scheme);
+
 // What a history holds: equal rounds are one event, and equal mechanisms are; an epoch begun is a
 // whole one. It may have more events than a plan may.
 Plan PlanOf(const accountant::History& history);

@@ -12,6 +12,7 @@
 #include "events/grant_rules.h"
 #include "events/writer_rules.h"
 #include "questions/given_events.h"
+#include "questions/grant_plan.h"
 
 namespace dpledger::questions {
 namespace {
@@ -53,13 +54,6 @@ absl::StatusOr<Uses> UsesOfMechanism(const accountant::Mechanism& mechanism,
   const auto history = [&mechanism] { return History::FromParts({{}, {}, {mechanism}}); };
   return uses_of(
       {std::move(key), std::holds_alternative<accountant::Gaussian>(mechanism.kind), history});
-}
-
-// A scheme that differs from this one in the epoch's number alone has the same cost.
-SamplingScheme WithoutNumber(SamplingScheme scheme) {
-  if (auto* batches = std::get_if<accountant::DisjointBatches>(&scheme.kind)) batches->epoch = 0;
-  if (auto* bins = std::get_if<accountant::RandomAllocation>(&scheme.kind)) bins->epoch = 0;
-  return scheme;
 }
 
 // The rounds of one epoch.

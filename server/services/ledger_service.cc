@@ -21,7 +21,7 @@
 #include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/stated_tree.h"
-#include "server/services/whole_grant.h"
+#include "server/services/grants.h"
 
 namespace dpledger::server {
 namespace {

@@ -11,6 +11,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -99,10 +100,15 @@ class Database:
 
 
 def free_port():
-    import socket
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """One that no connection of a trainer takes while its server is away."""
+    while True:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Race:
@@ -136,8 +142,9 @@ class Race:
             done = self.program(*arguments, "--server", self.addresses[0], check=False)
             if done.returncode == 0:
                 return done.stdout
+            self.raise_servers()
             time.sleep(0.3)
-        sys.exit("%s: %s" % (" ".join(arguments), done.stderr))
+        sys.exit("%s: %s%s" % (" ".join(arguments), done.stderr, (self.folder / "server0.log").read_text()[-2000:]))
 
     def trainer(self, name, address, rounds=ROUNDS):
         told = self.folder / (name + ".told")
@@ -178,10 +185,13 @@ class Race:
         self.take_the_rest()
         self.check()
 
-    def reap(self):
+    def raise_servers(self):
         for server in self.servers:
-            if server.child.poll() is not None:  # it found no database
+            if server.child.poll() is not None:  # it found no database, or another one at its start
                 server.start()
+
+    def reap(self):
+        self.raise_servers()
         for name, trainer in list(self.trainers.items()):
             code = trainer.child.poll()
             if code == 0:

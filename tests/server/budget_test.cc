@@ -15,7 +15,7 @@
 #include "questions/answer_budget.h"
 #include "questions/declaration_values.h"
 #include "server/questions/filter_gate.h"
-#include "server/services/whole_grant.h"
+#include "server/services/grants.h"
 #include "tests/server/accounted_store.h"
 
 namespace dpledger::server {

@@ -1,4 +1,4 @@
-#include "server/services/whole_grant.h"
+#include "server/services/grants.h"
 
 #include <algorithm>
 
