@@ -408,7 +408,7 @@ std::vector<Answered> AnsweredMechanisms() {
       {"`poisson_sampled` of `zcdp`, or of `discrete_gaussian` of another `dimension`",
        Of(PoissonSampled{.3, {One(ZCDp{.5 / 2.25, 0})}}),
        SumOver(2, small::Poisson(.3), small::GaussianNoise(1.5)),
-       {6, 0, 0}},
+       {8, 0, 0}},
       {"`sampled_without_replacement` of `zcdp`, or of `discrete_gaussian` of another `dimension`",
        Of(SampledWithoutReplacement{3, 2, {One(DiscreteGaussian{1.5, 1})}}),
        SumOver(3, small::WithoutReplacement(2), small::DiscreteGaussianNoise(1.5)),
