@@ -26,6 +26,11 @@ absl::Status Limits::Check() const {
     return WithReason(absl::DeadlineExceededError("the question ran out of its time"),
                       {"QUERY_TIMEOUT", {}});
   }
+  if (too_large && too_large()) {
+    return WithReason(
+        absl::ResourceExhaustedError("the question takes more memory than one question may"),
+        {"QUESTION_TOO_LARGE", {}});
+  }
   return absl::OkStatus();
 }
 

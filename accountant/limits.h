@@ -28,7 +28,11 @@ struct Limits {
   // The same for a contour by jumps (contour/ladder.h); set below this, it limits a line too.
   double max_jump_work = 7e8;
 
-  // DEADLINE_EXCEEDED or CANCELLED when it is time to stop.
+  // Whether the question has taken more memory than it may; may be empty; called as `cancelled` is.
+  std::function<bool()> too_large;
+
+  // DEADLINE_EXCEEDED or CANCELLED when it is time to stop; RESOURCE_EXHAUSTED (QUESTION_TOO_LARGE)
+  // if it is too large.
   absl::Status Check() const;
 };
 

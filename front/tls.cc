@@ -63,6 +63,13 @@ bool AddLists(const std::string& file, X509_STORE* store) {
   return X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK) == 1;
 }
 
+absl::Time EndOf(ssl::context& context) {
+  // OpenSSL has read the time before: it belongs to a certificate in use.
+  std::tm parts = {};
+  ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(context.native_handle())), &parts);
+  return absl::FromTM(parts, absl::UTCTimeZone());
+}
+
 }  // namespace
 
 bool Verifies(SSL_CTX* context, SSL* connection) {
@@ -143,6 +150,7 @@ absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(TlsFiles files, con
   made->stamp_ = Stamp(made->files_);
   ASSIGN_OR_RETURN(made->current_, Read(made->files_));
   made->looked_ = absl::Now();
+  made->WarnIfEnded();
   return made;
 }
 
@@ -161,6 +169,7 @@ std::shared_ptr<ssl::context> TlsContext::Current() {
     stamp_ = std::move(stamp);
     warned_ = absl::InfinitePast();
     log_.Write(LogLevel::kInfo, "certificate_reloaded", {{"certificate", files_.certificate}});
+    WarnIfEnded();
     return current_;
   }
   ++failures_;
@@ -173,12 +182,18 @@ std::shared_ptr<ssl::context> TlsContext::Current() {
   return current_;
 }
 
+void TlsContext::WarnIfEnded() const {
+  const absl::Time ends = EndOf(*current_);
+  if (ends > absl::Now()) return;
+  log_.Write(LogLevel::kWarning, "certificate_has_ended",
+             {{"certificate", files_.certificate},
+              {"ended", absl::FormatTime(absl::RFC3339_sec, ends, absl::UTCTimeZone())},
+              {"message", "clients refuse it; one that is good is read as soon as it is there"}});
+}
+
 absl::Time TlsContext::ends() const {
   absl::MutexLock lock(&mutex_);
-  // OpenSSL has read the time before: it belongs to a certificate in use.
-  std::tm parts = {};
-  ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(current_->native_handle())), &parts);
-  return absl::FromTM(parts, absl::UTCTimeZone());
+  return EndOf(*current_);
 }
 
 uint64_t TlsContext::failures() const {

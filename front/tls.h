@@ -47,6 +47,9 @@ class TlsContext {
   static std::string Stamp(const TlsFiles& files);
   static absl::StatusOr<std::shared_ptr<boost::asio::ssl::context>> Read(const TlsFiles& files);
 
+  // Logs "certificate_has_ended" of the one in use.
+  void WarnIfEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   TlsContext(TlsFiles files, const Log* log) : files_(std::move(files)), log_(*log) {}
 
   const TlsFiles files_;

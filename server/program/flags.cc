@@ -141,6 +141,7 @@ struct Given {
   Flags flags;
   std::vector<std::string> issuers;
   size_t max_history_mebibytes = flags.server.accounting.max_history_bytes >> 20;
+  size_t max_question_mebibytes = flags.server.accounting.max_question_bytes >> 20;
   size_t mebibytes_in_flight = flags.server.desk.quotas.bytes >> 20;
   double checkpoint_seconds = absl::ToDoubleSeconds(flags.server.signing.every);
   double max_connection_age_seconds = 0;
@@ -274,6 +275,10 @@ void DescribeQuestions(flags::App& app, Given& given) {
                  "Memory for what is known of ledgers between accounting questions")
       ->check(flags::Range(1, 1 << 20))
       ->capture_default_str();
+  app.add_option("--max-question-mebibytes", given.max_question_mebibytes,
+                 "Memory that one accounting question may take while it is answered")
+      ->check(flags::Range(1, 1 << 20))
+      ->capture_default_str();
   app.add_option("--usual-delta", flags.server.accounting.usual_delta,
                  "The delta at which lists of ledgers show epsilon")
       ->check(flags::Range(1e-300, 1 - 1e-9))
@@ -386,6 +391,7 @@ std::variant<Flags, int> ParseFlags(int argc, char** argv) {
   }
   flags.log_level = kLogLevels.at(given.log_level);
   flags.server.accounting.max_history_bytes = given.max_history_mebibytes << 20;
+  flags.server.accounting.max_question_bytes = given.max_question_mebibytes << 20;
   flags.server.accounting.query_timeout = absl::Seconds(given.query_timeout_seconds);
   signing.every = absl::Seconds(given.checkpoint_seconds);
   if (given.max_connection_age_seconds > 0)

@@ -72,7 +72,7 @@ int Serve(const Flags& flags) {
              {"store", DescribeStore(flags.store, flags.postgres)},
              {"durability", "fsync before every acknowledgement"}});
   const auto open = [&](const HeadKeys& keys) {
-    return OpenStore(flags.store, flags.postgres, keys);
+    return OpenStore(flags.store, flags.postgres, keys, &log);
   };
   const absl::StatusOr<bool> is_new = MakeFolder(flags.store, flags.postgres);
   if (!is_new.ok()) return Fail(log, "start_failed", is_new.status());

@@ -2,9 +2,12 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/file.h"
 #include "base/secret_file.h"
 #include "base/status.h"
@@ -30,16 +33,39 @@ absl::StatusOr<std::string> ReadConnection(const std::string& path) {
   return content;
 }
 
+// Reads the file for one connection after the other. Thread safe.
+class ConnectionFile {
+ public:
+  ConnectionFile(std::string path, std::string known, const Log* log)
+      : path_(std::move(path)), known_(std::move(known)), log_(log) {}
+  absl::StatusOr<std::string> Read() {
+    ASSIGN_OR_RETURN(std::string now, ReadConnection(path_));
+    absl::MutexLock lock(&mutex_);
+    if (now != known_ && log_ != nullptr) {
+      log_->Write(LogLevel::kInfo, "postgres_connection_read_again", {{"file", path_}});
+    }
+    return known_ = std::move(now);
+  }
+
+ private:
+  const std::string path_;
+  absl::Mutex mutex_;
+  std::string known_ ABSL_GUARDED_BY(mutex_);
+  const Log* const log_;
+};
+
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string& file,
-                                                          const HeadKeys& keys) {
+                                                          const HeadKeys& keys, const Log* log) {
   PostgresOptions options;
   options.keys = keys;
   ASSIGN_OR_RETURN(options.connection, ReadConnection(file));
-  options.connection_now = [file] { return ReadConnection(file); };
+  options.connection_now = [again = std::make_shared<ConnectionFile>(
+                                file, options.connection, log)] { return again->Read(); };
   return OpenPostgresStore(options);
 }
 #else
-absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string&, const HeadKeys&) {
+absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string&, const HeadKeys&,
+                                                          const Log*) {
   return FieldError("postgres", "this server was built without PostgreSQL");
 }
 #endif
@@ -62,8 +88,8 @@ absl::StatusOr<bool> MakeFolder(const std::string& folder, const std::string& po
 
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
                                                        const std::string& postgres_file,
-                                                       const HeadKeys& keys) {
-  if (!postgres_file.empty()) return OpenDatabase(postgres_file, keys);
+                                                       const HeadKeys& keys, const Log* log) {
+  if (!postgres_file.empty()) return OpenDatabase(postgres_file, keys, log);
   return OpenEmbeddedStore({.folder = folder, .keys = keys});
 }
 

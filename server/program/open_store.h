@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "ledger/stored_head.h"
 #include "ledger_store/store.h"
+#include "server/log.h"
 
 namespace dpledger::server {
 
@@ -19,9 +20,11 @@ absl::StatusOr<bool> MakeFolder(const std::string& folder, const std::string& po
 
 // Opens the database whose connection string is in `postgres_file`. If that is empty, opens
 // `folder`. `keys` are those of the heads. FAILED_PRECONDITION
-// if others than its owner can read the file; errors of the engine.
+// if others than its owner can read the file; errors of the engine. The file is read again for each
+// connection; `log`, which must outlive the store, is told when it says something else.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenStore(const std::string& folder,
                                                        const std::string& postgres_file,
-                                                       const HeadKeys& keys);
+                                                       const HeadKeys& keys,
+                                                       const Log* log = nullptr);
 
 }  // namespace dpledger::server

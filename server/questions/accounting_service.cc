@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "base/thread_bytes.h"
 #include "events/field_checks.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
@@ -19,6 +20,9 @@ accountant::Limits AccountingService::LimitsOf(const CallContext& call) const {
   accountant::Limits limits;
   limits.deadline = std::min(call.deadline, absl::Now() + limits_.query_timeout);
   limits.cancelled = call.cancelled;
+  limits.too_large = [most = limits_.max_question_bytes, before = BytesOfThread()] {
+    return BytesOfThread() - before > static_cast<int64_t>(most);
+  };
   return limits;
 }
 

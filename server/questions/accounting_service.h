@@ -1,8 +1,8 @@
 // The AccountingService, without a transport: proto/dpledger/v1/accounting_service.proto says what
 // each call means.
 //
-// Time is bounded: a call ends at the caller's deadline, at `query_timeout`, or when the caller
-// cancels. Thread safe. Calls compute in the calling thread.
+// Time and memory are bounded: a call ends at the caller's deadline, at `query_timeout`, when the
+// caller cancels, or above `max_question_bytes`. Thread safe. Calls compute in the calling thread.
 #pragma once
 
 #include <functional>
@@ -23,6 +23,7 @@ namespace dpledger::server {
 
 struct AccountingLimits {
   absl::Duration query_timeout = absl::Seconds(30);
+  size_t max_question_bytes = size_t{1} << 30;  // that a question takes while it is answered
   size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories cached in memory
   double usual_delta = 1e-5;                     // of questions that state none
   bool of_one_server = true;                     // questions::SubjectOptions
