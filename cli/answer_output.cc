@@ -32,8 +32,7 @@ std::string ToText(const v1::ComputeEpsilonResponse& answer) {
   const v1::AnswerDetails& details = answer.details();
   std::string text = BoundRow("epsilon", answer.epsilon(), details) + MissingText(details);
   if (answer.has_planned_epsilon()) text += BoundRow("epsilon of plan", answer.planned_epsilon());
-  return text + Row("delta", TextNear(answer.delta())) +
-         DetailsText(details, answer.epsilon().upper());
+  return text + Row("delta", TextNear(answer.delta())) + DetailsText(details);
 }
 
 std::string ToText(const v1::ComputeDeltaResponse& answer) {
@@ -87,7 +86,7 @@ std::string ToText(const v1::ComputeTuningCostResponse& answer) {
     if (answer.analyses_size() == 1) break;
     text += BoundRow("  by " + analysis.name(), analysis.epsilon());
   }
-  return text + DetailsText(answer.details(), answer.epsilon().upper());
+  return text + DetailsText(answer.details());
 }
 
 }  // namespace dpledger::cli

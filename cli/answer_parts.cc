@@ -29,20 +29,6 @@ const char* SourceText(v1::DeclarationSource source) {
   }
 }
 
-const char* RegimeText(v1::Regime regime) {
-  switch (regime) {
-    case v1::FIXED_PLAN:
-      return "differential privacy of a plan made without looking at outputs";
-    case v1::FILTER:
-      return "differential privacy of runs that stay within their declared filters";
-    case v1::ODOMETER:
-      return "odometer: the loss of the runs that happened, but for a probability of delta; no "
-             "differential privacy";
-    default:
-      return "";
-  }
-}
-
 std::string RoundsText(const v1::LedgerReference& ledger) {
   if (ledger.planned_rounds() == 0) return absl::StrCat(ledger.rounds(), ", no plan is stated");
   return absl::StrCat(ledger.rounds(), " of ", ledger.planned_rounds(), " planned");
@@ -115,16 +101,14 @@ std::string MissingText(const v1::AnswerDetails& details) {
   return text;
 }
 
-std::string DetailsText(const v1::AnswerDetails& details, double epsilon) {
+std::string DetailsText(const v1::AnswerDetails& details) {
   std::string text = Row("method", details.method());
   text += Row("adjacency", v1::Adjacency_Name(details.adjacency()));
   text += Row("parameters", v1::Parameters_Name(details.parameters()));
   if (details.regime() != v1::REGIME_UNSPECIFIED) {
-    text +=
-        Row("regime", std::isfinite(epsilon)
-                          ? RegimeText(details.regime())
-                          : "no guarantee: what was released has no bound, whatever was declared");
+    text += Row("regime", v1::Regime_Name(details.regime()));
   }
+  if (!details.guarantee().empty()) text += Row("guarantee", details.guarantee());
   if (details.declaration_source() != v1::DECLARATION_SOURCE_UNSPECIFIED) {
     text += Row("declaration", SourceText(details.declaration_source()));
   }
@@ -141,7 +125,8 @@ std::string DetailsText(const v1::AnswerDetails& details, double epsilon) {
                                    spending.budget().empty()
                                        ? ""
                                        : absl::StrCat(" of ", TextUp(spending.granted()),
-                                                      ", granted by ", spending.budget())));
+                                                      ", granted by ", spending.budget()),
+                                   spending.crossed() ? ": OVERSPENT" : ""));
     if (HasOdometer(spending)) {
       text +=
           Row("odometer", absl::StrCat(TextUp(spending.odometer()), " but for a probability of ",

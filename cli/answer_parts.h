@@ -21,9 +21,7 @@ bool MayBeShort(const v1::AnswerDetails& details);
 // Rows for the releases that may be missing. They are printed right below the bound, because its
 // reader has to see them.
 std::string MissingText(const v1::AnswerDetails& details);
-// `epsilon`: the answer's upper bound, if it is one on epsilon. Without a bound there is no
-// guarantee.
-std::string DetailsText(const v1::AnswerDetails& details, double epsilon = 0);
+std::string DetailsText(const v1::AnswerDetails& details);
 // What stands behind an odometer's number wherever it is printed.
 inline constexpr char kOdometerText[] = "by an odometer, which is no differential privacy";
 

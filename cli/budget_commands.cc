@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/status.h"
 #include "cli/answer_parts.h"
 #include "cli/commands.h"
@@ -80,6 +81,28 @@ std::string BlocksOf(const v1::BudgetGrant& grant) {
   return absl::StrCat("; of blocks ", events::BlocksText(grant.blocks()));
 }
 
+// What the run has spent of it, if that is known.
+std::string UsedText(const v1::ComputeBudgetResponse& answer, const std::string& ledger) {
+  for (const v1::FilterSpending& run : answer.runs()) {
+    if (run.ledger() != ledger) continue;
+    return absl::StrCat("; spent ", TextUp(run.spent()), " of ", TextUp(run.granted()));
+  }
+  return "";
+}
+
+std::string DayText(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
+}
+
+std::string PaceText(const v1::ComputeBudgetResponse& answer) {
+  if (!answer.has_pace()) return "";
+  const v1::BudgetPace& pace = answer.pace();
+  const std::string since = DayText(pace.since());
+  if (!pace.has_runs_out()) return Row("at this pace", absl::StrCat("not full in 100 years"));
+  return Row("at this pace", absl::StrCat("full on ", DayText(pace.runs_out()), "; on ", since, " ",
+                                          TextUp(pace.spent_before()), " was granted"));
+}
+
 std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) {
   const v1::FilterSpending& spending = answer.spending();
   std::string text =
@@ -91,7 +114,8 @@ std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) 
   text += Row("granted", absl::StrCat(TextUp(spending.spent()), " to ", answer.grant_count(),
                                       answer.grant_count() == 1 ? " ledger" : " ledgers"));
   for (const v1::BudgetGrant& grant : answer.grants()) {
-    text += Row("  granted", absl::StrCat(grant.ledger(), ": ", PlanText(grant), BlocksOf(grant)));
+    text += Row("  granted", absl::StrCat(grant.ledger(), ": ", PlanText(grant), BlocksOf(grant),
+                                          UsedText(answer, grant.ledger())));
   }
   const uint64_t shown = static_cast<uint64_t>(answer.grants_size());
   if (answer.grant_count() > shown) {
@@ -103,6 +127,12 @@ std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) 
     text += Row("  blocks", absl::StrCat(events::BlocksText(range.blocks()), ": ",
                                          TextUp(one.spent()), " of ", TextNear(spending.bound())));
   }
+  for (const std::string& ledger : answer.overspent()) {
+    text += Row("OVERSPENT", absl::StrCat(ledger,
+                                          ": more than it was granted; what the budget "
+                                          "promises does not hold"));
+  }
+  text += PaceText(answer);
   if (!with_plan) return text;
   if (answer.has_present_grant()) {
     text += Row("granted before",

@@ -89,7 +89,7 @@ struct ReadServices::Parts {
                     [](const server::Caller&, const std::string& ledger) {
                       return !server::IsOfServer(ledger);
                     },
-                    nullptr, nullptr);
+                    nullptr, nullptr, {});
   }
 
   // The summaries of all ledgers, or none.

@@ -1,6 +1,8 @@
 #include "questions/answer_budget.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,6 +47,41 @@ absl::Status CheckRequest(const LedgerPart& budget, const v1::ComputeBudgetReque
       {"NO_BUDGET", {{"field", "budget"}, {"ledger", budget.name}}});
 }
 
+// Granted to the brim, it is not above its bound: that is the filter's allowance.
+double Shown(const accountant::filter::Filter& filter, double spent) {
+  return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
+}
+
+// What the budget has set aside, and what each part uses.
+absl::StatusOr<HeldRun> RunOf(const LedgerPart& budget, const accountant::filter::Filter& filter,
+                              const UsesOfPart& uses_of) {
+  HeldRun run(filter);
+  RETURN_IF_ERROR(run.Begin(*budget.reader, {}, uses_of));
+  return run;
+}
+
+constexpr uint64_t kMostDays = 36'525;  // a hundred years
+
+// In how many days a block would be full that was `before` and is `now`; kMostDays: not by then.
+uint64_t DaysLeft(const accountant::filter::Filter& filter, const Tally& before, const Tally& now,
+                  double days) {
+  const accountant::filter::Uses then = before.Total();
+  accountant::filter::Uses a_day = now.Total();
+  for (size_t i = 0; i < a_day.size(); ++i) {
+    if (std::isfinite(a_day[i])) a_day[i] = std::fmax(0, a_day[i] - then[i]) / days;
+  }
+  if (a_day == accountant::filter::Uses(a_day.size(), 0)) return kMostDays;
+  return now.MostThatHolds(a_day, kMostDays, [&](const Tally& sum) {
+    return !Crossed(filter, SpentBy(filter, sum.Total()));
+  });
+}
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp proto;
+  proto.set_seconds(absl::ToUnixSeconds(time));
+  return proto;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
@@ -57,8 +94,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
                    AdjacencyFromProto(declaration.adjacency()));
   const UsesOfPart uses_of = UsesWithin(filter, adjacency, limits, memo);
-  HeldRun run(filter);
-  RETURN_IF_ERROR(run.Begin(*budget.reader, {}, uses_of));
+  ASSIGN_OR_RETURN(const HeldRun run, RunOf(budget, filter, uses_of));
 
   v1::ComputeBudgetResponse response;
   *response.mutable_budget() = ReferenceTo(budget);
@@ -66,10 +102,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   spending.set_ledger(budget.name);
   spending.set_filter(Name(filter));
   spending.set_bound(BoundOf(filter));
-  // Granted to the brim, it is not above its bound: that is the filter's allowance.
-  const auto shown = [&](double spent) {
-    return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
-  };
+  const auto shown = [&](double spent) { return Shown(filter, spent); };
   const auto add_blocks = [&](const Blocks& blocks, const Tally& sum) {
     const double spent = shown(SpentBy(filter, sum.Total()));
     if (spent == 0) return;
@@ -111,6 +144,34 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   response.set_fits(!run.CrossedIn(step).has_value());
   if (const auto left = run.RoundsLeft(step); left.has_value()) response.set_rounds_left(*left);
   return response;
+}
+
+absl::StatusOr<v1::BudgetPace> PaceOf(const LedgerPart& budget, absl::Time now,
+                                      const LedgerPart& earlier, absl::Time then,
+                                      const accountant::Limits& limits, UsesMemo* memo) {
+  const v1::Declaration& declaration = budget.declaration();
+  ASSIGN_OR_RETURN(const accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
+  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
+                   AdjacencyFromProto(declaration.adjacency()));
+  const UsesOfPart uses_of = UsesWithin(filter, adjacency, limits, memo);
+  ASSIGN_OR_RETURN(const HeldRun before, RunOf(earlier, filter, uses_of));
+  ASSIGN_OR_RETURN(const HeldRun present, RunOf(budget, filter, uses_of));
+  v1::BudgetPace pace;
+  *pace.mutable_since() = ToProto(then);
+  pace.set_spent_before(Shown(filter, before.Spent()));
+  // Between two of these numbers, both are level.
+  std::set<uint32_t> firsts;
+  for (const HeldRun* run : {&before, &present}) {
+    run->levels().ForEach([&](const Blocks& blocks, const Tally&) { firsts.insert(blocks.first); });
+  }
+  uint64_t left = kMostDays;
+  for (const uint32_t block : firsts) {
+    RETURN_IF_ERROR(limits.Check());
+    left = std::min(left, DaysLeft(filter, before.levels().At(block), present.levels().At(block),
+                                   absl::FDivDuration(now - then, absl::Hours(24))));
+  }
+  if (left < kMostDays) *pace.mutable_runs_out() = ToProto(now + absl::Hours(24) * left);
+  return pace;
 }
 
 }  // namespace dpledger::questions

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "accountant/limits.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "questions/held_run.h"
@@ -17,5 +18,11 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
                                                        const v1::ComputeBudgetRequest& request,
                                                        const accountant::Limits& limits,
                                                        UsesMemo* memo = nullptr);
+
+// How fast the budget was granted since `then`, when it was `earlier`, and when that would fill it.
+// Precondition: `earlier` is a prefix of it; then < now. Errors are those of AnswerBudget.
+absl::StatusOr<v1::BudgetPace> PaceOf(const LedgerPart& budget, absl::Time now,
+                                      const LedgerPart& earlier, absl::Time then,
+                                      const accountant::Limits& limits, UsesMemo* memo = nullptr);
 
 }  // namespace dpledger::questions

@@ -10,6 +10,7 @@
 #include "accountant/calibration/family.h"
 #include "base/status.h"
 #include "questions/answers.h"
+#include "questions/guarantee.h"
 #include "questions/hole.h"
 #include "questions/resolved_question.h"
 
@@ -77,6 +78,7 @@ absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request
       *response.add_by_method() = ByMethod(method, solve, question.options);
     }
   }
+  question.details.set_guarantee(GuaranteeOf(question.details, request.epsilon()));
   *response.mutable_details() = std::move(question.details);
   return response;
 }

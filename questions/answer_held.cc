@@ -35,23 +35,24 @@ absl::Status CheckHeldOptions(const Subject& subject, const v1::AccountingOption
   return absl::OkStatus();
 }
 
-absl::Status Crossed(const HeldLedger& ledger, const accountant::filter::Filter& filter,
-                     double spent) {
+// What is said once the filter, or the ledger's grant, is crossed.
+absl::Status CrossedBy(const v1::FilterSpending& spending, bool filter_holds) {
+  if (filter_holds) return Overspent(spending);
   return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        ledger.name, ": its filter ", accountant::filter::Name(filter),
-                        " is crossed: ", spent, " spent of ", accountant::filter::BoundOf(filter),
+                        spending.ledger(), ": its filter ", spending.filter(),
+                        " is crossed: ", spending.spent(), " spent of ", spending.bound(),
                         "; what the ledger declared did not hold, and no number is given for it")),
                     {kFilterCrossed,
-                     {{"ledger", ledger.name},
-                      {"spent", absl::StrCat(spent)},
-                      {"bound", absl::StrCat(accountant::filter::BoundOf(filter))}}});
+                     {{"ledger", spending.ledger()},
+                      {"spent", absl::StrCat(spending.spent())},
+                      {"bound", absl::StrCat(spending.bound())}}});
 }
 
 // What rounding may hide.
 constexpr double kMargin = 1e-9;
 
 // The grant is compared by each measure, as the server kept it.
-absl::Status DescribeGrant(const HeldLedger& ledger, const accountant::Composition& composition,
+absl::Status DescribeGrant(const HeldLedger& ledger, const accountant::filter::Uses& uses,
                            accountant::Adjacency adjacency, const accountant::Limits& limits,
                            v1::FilterSpending& spending) {
   accountant::filter::Uses granted(MeasuresOf(ledger.filter), 0);
@@ -60,21 +61,11 @@ absl::Status DescribeGrant(const HeldLedger& ledger, const accountant::Compositi
   }
   spending.set_budget(ledger.budget);
   spending.set_granted(SpentBy(ledger.filter, granted));
-  ASSIGN_OR_RETURN(const accountant::filter::Uses uses,
-                   accountant::filter::UsesOf(ledger.filter, composition, limits));
-  if (std::equal(uses.begin(), uses.end(), granted.begin(),
-                 [](double used, double most) { return used <= most * (1 + kMargin); })) {
-    return absl::OkStatus();
+  if (!std::equal(uses.begin(), uses.end(), granted.begin(),
+                  [](double used, double most) { return used <= most * (1 + kMargin); })) {
+    spending.set_crossed(true);
   }
-  return WithReason(
-      absl::FailedPreconditionError(absl::StrCat(
-          ledger.name, ": has spent ", spending.spent(), " of its budget ", ledger.budget,
-          ", by some measure more than it was granted, ", spending.granted(),
-          ": what the budget promises did not hold, and no number is given for it")),
-      {kBudgetExceeded,
-       {{"ledger", ledger.name},
-        {"spent", absl::StrCat(spending.spent())},
-        {"bound", absl::StrCat(spending.granted())}}});
+  return absl::OkStatus();
 }
 
 // What the filters stand on, whatever was spent.
@@ -113,26 +104,31 @@ absl::StatusOr<v1::FilterSpending> SpendingOf(const HeldLedger& ledger,
                                               accountant::Adjacency adjacency,
                                               const accountant::Limits& limits) {
   const accountant::filter::Filter& filter = ledger.filter;
-  double spent = 0;
+  v1::FilterSpending spending;
+  spending.set_ledger(ledger.name);
+  spending.set_filter(accountant::filter::Name(filter));
+  spending.set_bound(accountant::filter::BoundOf(filter));
   if (ledger.is_budget) {
     UsesMemo memo;
     ASSIGN_OR_RETURN(const BlockLevels levels,
                      LevelsOf(filter, ledger.has_blocks ? events::kMostBlocks : 1, ledger.grants,
                               UsesWithin(filter, adjacency, limits, &memo)));
-    spent = FullestOf(levels, filter);
-  } else {
-    ASSIGN_OR_RETURN(spent, accountant::filter::Spent(filter, composition, limits));
+    const double spent = FullestOf(levels, filter);
+    spending.set_crossed(accountant::filter::Crossed(filter, spent));
+    // A budget that is granted to the brim is, by its allowance, not above it. What it has set
+    // aside is no loss of any run.
+    spending.set_spent(spending.crossed() ? spent : std::min(spent, spending.bound()));
+    return spending;
   }
-  if (accountant::filter::Crossed(filter, spent)) return Crossed(ledger, filter, spent);
-  v1::FilterSpending spending;
-  spending.set_ledger(ledger.name);
-  spending.set_filter(accountant::filter::Name(filter));
-  spending.set_bound(accountant::filter::BoundOf(filter));
-  // A budget that is granted to the brim is, by its allowance, not above it.
-  spending.set_spent(ledger.is_budget ? std::min(spent, spending.bound()) : spent);
-  // What a budget has set aside is no loss of any run.
+  ASSIGN_OR_RETURN(const accountant::filter::Uses uses,
+                   accountant::filter::UsesOf(filter, composition, limits));
+  spending.set_spent(SpentBy(filter, uses));
+  spending.set_crossed(accountant::filter::Crossed(filter, spending.spent()));
+  if (!ledger.budget.empty()) {
+    RETURN_IF_ERROR(DescribeGrant(ledger, uses, adjacency, limits, spending));
+  }
   const auto* mixture = std::get_if<accountant::filter::MixtureFilter>(&filter);
-  if (mixture == nullptr || ledger.is_budget) return spending;
+  if (mixture == nullptr) return spending;
   ASSIGN_OR_RETURN(const double odometer,
                    accountant::filter::Odometer(*mixture, composition, limits));
   spending.set_odometer(odometer);
@@ -141,6 +137,32 @@ absl::StatusOr<v1::FilterSpending> SpendingOf(const HeldLedger& ledger,
 }
 
 }  // namespace
+
+absl::Status Overspent(const v1::FilterSpending& spending) {
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          spending.ledger(), ": has spent ", spending.spent(), " of its budget ", spending.budget(),
+          ", by some measure more than it was granted, ", spending.granted(),
+          ": what the budget promises did not hold, and no number is given for it")),
+      {kBudgetExceeded,
+       {{"ledger", spending.ledger()},
+        {"budget", spending.budget()},
+        {"spent", absl::StrCat(spending.spent())},
+        {"bound", absl::StrCat(spending.granted())}}});
+}
+
+absl::Status DescribeUnderBudget(const HeldLedger& ledger, v1::Adjacency declared,
+                                 const accountant::Limits& limits, v1::AnswerDetails& details) {
+  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency, AdjacencyFromProto(declared));
+  ASSIGN_OR_RETURN(const accountant::Composition composition,
+                   accountant::Resolve(ledger.history, adjacency));
+  absl::StatusOr<v1::FilterSpending> spending = SpendingOf(ledger, composition, adjacency, limits);
+  if (ReasonOf(spending.status()).reason == "FILTER_CANNOT_COUNT") return absl::OkStatus();
+  RETURN_IF_ERROR(spending.status());
+  if (spending->crossed()) details.add_warnings(std::string(Overspent(*spending).message()));
+  *details.add_filter_spending() = *std::move(spending);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
                                      const accountant::Limits& limits) {
@@ -156,11 +178,10 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
   for (const HeldLedger& ledger : subject.held) {
     ASSIGN_OR_RETURN(const accountant::Composition composition,
                      accountant::Resolve(ledger.history, adjacency));
-    ASSIGN_OR_RETURN(*details.add_filter_spending(),
-                     SpendingOf(ledger, composition, adjacency, limits));
-    if (!ledger.budget.empty()) {
-      RETURN_IF_ERROR(DescribeGrant(ledger, composition, adjacency, limits,
-                                    *details.mutable_filter_spending()->rbegin()));
+    v1::FilterSpending& spending = *details.add_filter_spending();
+    ASSIGN_OR_RETURN(spending, SpendingOf(ledger, composition, adjacency, limits));
+    if (spending.crossed()) {
+      return CrossedBy(spending, !accountant::filter::Crossed(ledger.filter, spending.spent()));
     }
     together.schemes.insert(composition.schemes.begin(), composition.schemes.end());
     together.assumptions.insert(composition.assumptions.begin(), composition.assumptions.end());

@@ -1,5 +1,6 @@
 #include "questions/answer_profile.h"
 
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "accountant/profile/profile.h"
 #include "base/status.h"
+#include "questions/guarantee.h"
 #include "questions/resolved_question.h"
 
 namespace dpledger::questions {
@@ -146,6 +148,8 @@ absl::StatusOr<v1::ComputeProfileResponse> AnswerProfile(const Subject& subject,
         out->append(accountant::MethodName(method));
       }));
   for (const std::string& warning : origin.warnings) details.add_warnings(warning);
+  details.set_guarantee(
+      GuaranteeOf(details, composition.non_private ? std::numeric_limits<double>::infinity() : 0));
   *response.mutable_details() = std::move(details);
   return response;
 }

@@ -12,6 +12,7 @@
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 #include "questions/declaration_values.h"
+#include "questions/guarantee.h"
 #include "questions/resolved_question.h"
 
 namespace dpledger::questions {
@@ -240,6 +241,13 @@ std::optional<accountant::Composition> PlanOf(const Subject& subject,
   return plan;
 }
 
+void SayGuarantee(double bound, double delta, const accountant::History& history,
+                  v1::AnswerDetails& details) {
+  const std::string warning = DeltaWarning(delta, history.GreatestPopulation());
+  if (!warning.empty()) details.add_warnings(warning);
+  details.set_guarantee(GuaranteeOf(details, bound));
+}
+
 std::string Version() { return DPLEDGER_VERSION; }
 
 namespace {
@@ -280,6 +288,10 @@ absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::Accountin
     ASSIGN_OR_RETURN(const accountant::Answer of_plan, of_composition(*plan, question.options));
     planned = of_plan.value;
   }
+  if (subject.under_budget.has_value()) {
+    RETURN_IF_ERROR(
+        DescribeUnderBudget(*subject.under_budget, subject.adjacency, limits, question.details));
+  }
   return SpentAndPlanned{answer.value, planned, std::move(question.details)};
 }
 
@@ -303,6 +315,7 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
   v1::ComputeEpsilonResponse response;
   *response.mutable_epsilon() = ToProto(found.spent);
   response.set_delta(delta);
+  SayGuarantee(found.spent.upper(), delta, subject.history, found.details);
   if (found.planned.has_value()) *response.mutable_planned_epsilon() = ToProto(*found.planned);
   *response.mutable_details() = std::move(found.details);
   return response;
@@ -326,6 +339,9 @@ absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
   v1::ComputeDeltaResponse response;
   *response.mutable_delta() = ToProto(found.spent);
   response.set_epsilon(epsilon);
+  const double most = found.spent.upper();
+  SayGuarantee(most < 1 ? epsilon : std::numeric_limits<double>::infinity(), most, subject.history,
+               found.details);
   if (found.planned.has_value()) *response.mutable_planned_delta() = ToProto(*found.planned);
   *response.mutable_details() = std::move(found.details);
   return response;

@@ -46,6 +46,8 @@ struct Subject {
   // All ledgers of the history, if filters bound them: each is ADAPTIVE, or under a budget. Else
   // empty.
   std::vector<HeldLedger> held;
+  // The one ledger of the history, if it is FIXED, and under a budget of its server.
+  std::optional<HeldLedger> under_budget;
   // OK where plans or filters bound all ledgers together, or there is only one. Else why they do
   // not: FAILED_PRECONDITION (PLAN_NOT_INDEPENDENT, PARAMETERS_DIFFER, ADAPTIVE_NOT_ANALYSED naming
   // the ledger, or FILTERS_DIFFER). Then `parameters` is ADAPTIVE.
@@ -74,6 +76,9 @@ absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
 absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const Subject& spent,
                                                       const v1::CalibrateRequest& request,
                                                       const accountant::Limits& limits);
+
+// Why nothing is said of a budget one of whose runs has spent that (reason BUDGET_EXCEEDED).
+absl::Status Overspent(const v1::FilterSpending& spending);
 
 // The software's version, which every answer states.
 std::string Version();

@@ -51,6 +51,10 @@ struct HeldQuestion {
 absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::AccountingOptions& options,
                                      const accountant::Limits& limits);
 
+// Adds what a FIXED ledger has spent of its budget's grant, if that can be counted.
+absl::Status DescribeUnderBudget(const HeldLedger& ledger, v1::Adjacency declared,
+                                 const accountant::Limits& limits, v1::AnswerDetails& details);
+
 // A question whose answer is an odometer's. INVALID_ARGUMENT naming the option;
 // FAILED_PRECONDITION for a method other than RDP, and for a history without an analysis.
 // Precondition: subject.no_common_bound is an error.
@@ -67,6 +71,11 @@ void Describe(const accountant::Answer& answer, v1::AnswerDetails& details);
 std::optional<accountant::Composition> PlanOf(const Subject& subject,
                                               const accountant::Composition& spent,
                                               v1::AnswerDetails& details);
+
+// Adds what the answer's number promises, and what is to be known of its δ. `bound` is as
+// GuaranteeOf's.
+void SayGuarantee(double bound, double delta, const accountant::History& history,
+                  v1::AnswerDetails& details);
 
 v1::Interval ToProto(const accountant::Interval& interval);
 

@@ -334,6 +334,12 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
     DescribeForks(lineage, result);
   }
   if (AreBoundByPlans(lineages)) {
+    const bool is_under_budget = lineages.size() == 1 && !result.held.empty() &&
+                                 !result.held[0].budget.empty() && !result.held[0].alone;
+    if (is_under_budget) {
+      result.under_budget = std::move(result.held[0]);
+      if (options.given != nullptr) result.under_budget->history.Merge(*options.given);
+    }
     result.held.clear();
   } else if (AreHeldTogether(lineages, result.held)) {
     result.parameters = v1::ADAPTIVE;

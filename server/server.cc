@@ -68,6 +68,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
           {.signer = &receipts_,
            .sealed = [this] { signing_->Nudge(); },
            .subjects = &accounting_.subjects(),
+           .overspent = [this](const std::string& budget) { return index_.Overspent(budget); },
            .check_name = [this](const std::string& dataset,
                                 const CallContext& call) { return CheckName(dataset, call); }}),
       audit_(store_.get(), notary_.get(), signing_.get()),
@@ -157,7 +158,13 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
       },
       [this](const v1::ComputeEpsilonRequest& request, const v1::ComputeEpsilonResponse& response) {
         summariser_.OnAnswer(request, response);
-      });
+      },
+      {.overspent = [this](const std::string& budget) { return index_.Overspent(budget); },
+       .spending = [this](const std::string& ledger) -> std::optional<v1::FilterSpending> {
+         const auto summary = finder_.SummaryOf(ledger);
+         if (summary == nullptr || !summary->has_spending()) return std::nullopt;
+         return summary->spending();
+       }});
   tail_.Start([this] { return summariser_.Load(); },
               [this](const std::vector<std::string>& ledgers) { summariser_.OnChanged(ledgers); });
   summariser_.Start();

@@ -100,6 +100,14 @@ void PullFront(const front::Front* front, Metrics& metrics) {
                 }});
 }
 
+void PullBudgets(const LedgerIndex* index, Metrics& metrics) {
+  metrics.Pull("dpledger_budgets_nearly_full", "Open budgets of which 80 % and more are granted.",
+               PulledKind::kGauge, [index] { return static_cast<double>(index->nearly_full()); });
+  metrics.Pull("dpledger_runs_overspent",
+               "Ledgers that have spent more than their budget granted them.", PulledKind::kGauge,
+               [index] { return static_cast<double>(index->overspent()); });
+}
+
 }  // namespace
 
 void Server::PullFigures(const std::string& store_folder) {
@@ -132,6 +140,7 @@ void Server::PullFigures(const std::string& store_folder) {
   PullStore(store_.get(), store_folder, *metrics_);
   PullSigning(signing_.get(), *metrics_);
   PullFront(front_.get(), *metrics_);
+  PullBudgets(&index_, *metrics_);
   PullProcess(*metrics_);
 }
 

@@ -86,6 +86,17 @@ std::vector<History::CountedRound> History::Rounds() const {
   return rounds;
 }
 
+uint64_t History::GreatestPopulation() const {
+  uint64_t greatest = 0;
+  for (const auto& [key, counted] : closed_) {
+    greatest = std::max(greatest, counted.round.scheme.population_size);
+  }
+  for (const auto& [writer, open] : open_) {
+    greatest = std::max(greatest, open.round.scheme.population_size);
+  }
+  return greatest;
+}
+
 uint64_t History::RoundCount() const {
   uint64_t total = 0;
   for (const auto& [key, counted] : closed_) total += std::min(counted.count, kMaxCount - total);

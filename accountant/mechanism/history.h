@@ -64,6 +64,8 @@ class History {
   bool Empty() const { return open_.empty() && closed_.empty() && mechanisms_.empty(); }
   // Rounds that released something, over all writers and schemes. Saturates at 2^64 - 1.
   uint64_t RoundCount() const;
+  // The greatest number of records that a round's scheme states; 0: none does.
+  uint64_t GreatestPopulation() const;
   // Adds everything in `other`; counts its open rounds as closed.
   void Merge(const History& other);
 

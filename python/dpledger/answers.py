@@ -55,6 +55,11 @@ class Detailed:
         return self.details.regime
 
     @property
+    def guarantee(self) -> str:
+        """The same in words: what the number says about whom, to whom, and what it does not say."""
+        return self.details.guarantee
+
+    @property
     def schemes(self) -> Sequence[str]:
         """The sampling schemes that were met."""
         return self.details.schemes
@@ -76,7 +81,8 @@ class Detailed:
         found: Dict[str, Any] = {}
         for name, value in self._rows():
             _put_plain(found, name, value)
-        for name in ("method", "adjacency", "regime", "schemes", "assumptions", "warnings"):
+        for name in ("method", "adjacency", "regime", "guarantee", "schemes", "assumptions",
+                     "warnings"):
             found[name] = _plain(getattr(self, name))
         return found
 
@@ -113,7 +119,7 @@ class Detailed:
         import html  # elsewhere it is not needed
         rows = [(name.replace("_", " "), value) for name, value in self._rows()
                 if value is not None]
-        for name in ("method", "adjacency", "schemes", "assumptions", "warnings"):
+        for name in ("guarantee", "method", "adjacency", "schemes", "assumptions", "warnings"):
             value = getattr(self, name)
             if name not in self._shown:
                 rows.append((name, value if isinstance(value, str) else "; ".join(value) or "none"))

@@ -1007,11 +1007,13 @@ class AnswerDetails(Message):
     schemes: sampling schemes met
     entries: events given, or entries of the ledgers
     version: of the software
-    filter_spending: ADAPTIVE only: what each ledger has spent of its declared filter. It is no guarantee; the answer
-        is that of the bound.
+    filter_spending: What each ledger has spent of the filter that holds it. It is no guarantee: the answer is that
+        of the bound, or of one FIXED ledger under a budget, of its plan.
     declaration_source: Who says data set, unit, adjacency and parameters.
     group_size: records in which neighbouring data sets differ, at least 1
     regime: which guarantee the answer's number is
+    guarantee: The same in words, for people: what the number says about whom, against whom, and what it does not
+        say. It begins with what speaks against it (corrections, releases that may be missing).
     """
     method: str = ""
     adjacency: Adjacency = ""
@@ -1026,6 +1028,7 @@ class AnswerDetails(Message):
     declaration_source: DeclarationSource = ""
     group_size: int = 0
     regime: Regime = ""
+    guarantee: str = ""
     _wire = (
         (1, "method", "string", ""),
         (2, "adjacency", "Adjacency", ""),
@@ -1039,13 +1042,14 @@ class AnswerDetails(Message):
         (10, "filter_spending", "FilterSpending", "*"),
         (11, "declaration_source", "DeclarationSource", ""),
         (12, "group_size", "uint64", ""),
-        (13, "regime", "Regime", ""),)
+        (13, "regime", "Regime", ""),
+        (14, "guarantee", "string", ""),)
 
     def __init__(self, method: str = "", adjacency: Adjacency = "", parameters: Parameters = "", schemes:
                  Sequence[str] = (), assumptions: Sequence[str] = (), warnings: Sequence[str] = (), entries: int = 0,
                  ledgers: Sequence[LedgerReference] = (), version: str = "", filter_spending:
                  Sequence[FilterSpending] = (), declaration_source: DeclarationSource = "", group_size: int = 0,
-                 regime: Regime = "") -> None:
+                 regime: Regime = "", guarantee: str = "") -> None:
         self.method = method
         self.adjacency = adjacency
         self.parameters = parameters
@@ -1059,6 +1063,7 @@ class AnswerDetails(Message):
         self.declaration_source = declaration_source
         self.group_size = group_size
         self.regime = regime
+        self.guarantee = guarantee
 
 
 class FilterSpending(Message):
@@ -1071,6 +1076,8 @@ class FilterSpending(Message):
         loss of all that the ledger has released was at most `odometer` at every time, rounded up, whatever the
         bound. It speaks of the run that happened; it is no differential privacy.
     budget: Ledgers under a budget: its name, and what the ledger's grant comes to, in the same units, rounded up.
+    crossed: By some measure of the filter, more was spent than the bound, or than was granted: what they promise did
+        not hold.
     """
     ledger: str = ""
     filter: str = ""
@@ -1080,6 +1087,7 @@ class FilterSpending(Message):
     delta: float = 0.0
     budget: str = ""
     granted: float = 0.0
+    crossed: bool = False
     _wire = (
         (1, "ledger", "string", ""),
         (2, "filter", "string", ""),
@@ -1088,10 +1096,11 @@ class FilterSpending(Message):
         (5, "odometer", "double", ""),
         (6, "delta", "double", ""),
         (7, "budget", "string", ""),
-        (8, "granted", "double", ""),)
+        (8, "granted", "double", ""),
+        (9, "crossed", "bool", ""),)
 
     def __init__(self, ledger: str = "", filter: str = "", bound: float = 0.0, spent: float = 0.0, odometer: float =
-                 0.0, delta: float = 0.0, budget: str = "", granted: float = 0.0) -> None:
+                 0.0, delta: float = 0.0, budget: str = "", granted: float = 0.0, crossed: bool = False) -> None:
         self.ledger = ledger
         self.filter = filter
         self.bound = bound
@@ -1100,6 +1109,7 @@ class FilterSpending(Message):
         self.delta = delta
         self.budget = budget
         self.granted = granted
+        self.crossed = crossed
 
 
 class LedgerReference(Message):
@@ -1907,6 +1917,12 @@ class ComputeBudgetResponse(Message):
     present_grant: what the request's ledger is granted, if it was granted something
     rounds_left: How many rounds of the plan's last event would fit beside the rest of it; absent where that is no
         rounds, or of whole epochs, and of a sealed budget.
+    runs: What the ledgers of `grants` have spent, in their order, as far as the server knew a moment ago; without
+        what is not known yet, and without events of the question.
+    overspent: Ledgers under the budget that have spent more than they were granted (late entries, which are stored
+        whatever they cost), at most 100. While there is one, the budget is overspent: questions about it have no
+        answer, and nothing is granted to others.
+    pace: absent: the budget is sealed, or less than a day old
     """
     budget: Optional[LedgerReference] = None
     spending: Optional[FilterSpending] = None
@@ -1917,6 +1933,9 @@ class ComputeBudgetResponse(Message):
     blocks: Sequence[BlockSpending] = ()
     present_grant: Optional[BudgetGrant] = None
     rounds_left: Optional[int] = None
+    runs: Sequence[FilterSpending] = ()
+    overspent: Sequence[str] = ()
+    pace: Optional[BudgetPace] = None
     _wire = (
         (1, "budget", "LedgerReference", ""),
         (2, "spending", "FilterSpending", ""),
@@ -1926,12 +1945,16 @@ class ComputeBudgetResponse(Message):
         (6, "fits", "bool", ""),
         (8, "blocks", "BlockSpending", "*"),
         (9, "present_grant", "BudgetGrant", ""),
-        (7, "rounds_left", "uint64", "?"),)
+        (7, "rounds_left", "uint64", "?"),
+        (11, "runs", "FilterSpending", "*"),
+        (12, "overspent", "string", "*"),
+        (13, "pace", "BudgetPace", ""),)
 
     def __init__(self, budget: Optional[LedgerReference] = None, spending: Optional[FilterSpending] = None, grants:
                  Sequence[BudgetGrant] = (), grant_count: int = 0, spent_with_plan: float = 0.0, fits: bool = False,
                  blocks: Sequence[BlockSpending] = (), present_grant: Optional[BudgetGrant] = None, rounds_left:
-                 Optional[int] = None) -> None:
+                 Optional[int] = None, runs: Sequence[FilterSpending] = (), overspent: Sequence[str] = (), pace:
+                 Optional[BudgetPace] = None) -> None:
         self.budget = budget
         self.spending = spending
         self.grants = grants
@@ -1941,6 +1964,32 @@ class ComputeBudgetResponse(Message):
         self.blocks = blocks
         self.present_grant = present_grant
         self.rounds_left = rounds_left
+        self.runs = runs
+        self.overspent = overspent
+        self.pace = pace
+
+
+class BudgetPace(Message):
+    """How fast a budget is granted.
+
+    since: 30 days ago, or when the budget was made
+    spent_before: FilterSpending.spent, then
+    runs_out: When a block (without blocks: the budget) would be full, if as much were granted in each day to come as
+        in those since then, by each measure of the filter. Absent: nothing more was granted, or not within 100
+        years.
+    """
+    since: Timestamp
+    spent_before: float
+    runs_out: Timestamp
+    _wire = (
+        (1, "since", "Timestamp", ""),
+        (2, "spent_before", "double", ""),
+        (3, "runs_out", "Timestamp", ""),)
+
+    def __init__(self, since: Timestamp, spent_before: float, runs_out: Timestamp) -> None:
+        self.since = since
+        self.spent_before = spent_before
+        self.runs_out = runs_out
 
 
 class BlockSpending(Message):

@@ -15,6 +15,12 @@
 #include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
+namespace {
+
+constexpr int kMostOverspent = 100;
+constexpr absl::Duration kPaceOver = absl::Hours(30 * 24), kLeastPaceOver = absl::Hours(24);
+
+}  // namespace
 
 accountant::Limits AccountingService::LimitsOf(const CallContext& call) const {
   accountant::Limits limits;
@@ -66,10 +72,13 @@ MayCount AccountingService::MayCountFor(const CallContext& call) const {
 template <typename Request>
 auto AccountingService::Answer(const Request& request, const CallContext& call) {
   const accountant::Limits limits = LimitsOf(call);
-  const auto gather = [&](const v1::Subject& subject, uint64_t group_size) {
-    return subject.dataset().empty()
-               ? subjects_.Gather(subject, group_size, limits, MayCountFor(call))
-               : OverDataset(subject, group_size, call, limits);
+  const auto gather = [&](const v1::Subject& of,
+                          uint64_t group_size) -> absl::StatusOr<questions::Subject> {
+    if (!of.dataset().empty()) return OverDataset(of, group_size, call, limits);
+    ASSIGN_OR_RETURN(questions::Subject subject,
+                     subjects_.Gather(of, group_size, limits, MayCountFor(call)));
+    RETURN_IF_ERROR(CheckBudgetsHold(subject));
+    return subject;
   };
   return questions::AnswerCall(request, gather, limits);
 }
@@ -122,7 +131,66 @@ absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(
   RETURN_IF_ERROR(events::CheckLedgerName("budget", request.budget()));
   const accountant::Limits limits = LimitsOf(call);
   ASSIGN_OR_RETURN(const Lineage lineage, subjects_.ReadLineage(request.budget(), limits));
-  return questions::AnswerBudget(lineage[0].part(), request, limits, &budget_uses_);
+  ASSIGN_OR_RETURN(v1::ComputeBudgetResponse response,
+                   questions::AnswerBudget(lineage[0].part(), request, limits, &budget_uses_));
+  AddRuns(response);
+  RETURN_IF_ERROR(AddPace(lineage, limits, response));
+  return response;
+}
+
+absl::Status AccountingService::CheckBudgetsHold(const questions::Subject& subject) const {
+  if (!runs_.overspent) return absl::OkStatus();
+  for (const questions::HeldLedger& held : subject.held) {
+    if (!held.is_budget || held.alone) continue;
+    const auto overspent = runs_.overspent(held.name);
+    if (!overspent.empty()) return questions::Overspent(overspent.front());
+  }
+  return absl::OkStatus();
+}
+
+void AccountingService::AddRuns(v1::ComputeBudgetResponse& response) const {
+  if (!runs_.spending) return;
+  for (const v1::FilterSpending& run : runs_.overspent(response.budget().name())) {
+    if (response.overspent_size() < kMostOverspent) response.add_overspent(run.ledger());
+  }
+  for (const v1::BudgetGrant& grant : response.grants()) {
+    std::optional<v1::FilterSpending> spending = runs_.spending(grant.ledger());
+    if (spending.has_value()) *response.add_runs() = *std::move(spending);
+  }
+}
+
+absl::StatusOr<uint64_t> AccountingService::SizeAt(const v1::Ledger& ledger, absl::Time time) {
+  // A clock that was set back may have left entries out of order: then one of the places.
+  uint64_t size = 1, more = ledger.size() + 1;
+  while (more - size > 1) {
+    const uint64_t middle = size + (more - size) / 2;
+    ASSIGN_OR_RETURN(const std::vector<std::string> read,
+                     store_->Read(ledger.name(), middle - 1, /*max_entries=*/1, 1));
+    v1::LedgerEntry entry;
+    if (read.empty() || !entry.ParseFromString(read[0])) {
+      return absl::DataLossError(
+          absl::StrCat(ledger.name(), ": entry ", middle - 1, " cannot be read"));
+    }
+    (absl::FromUnixSeconds(entry.recorded_time().seconds()) <= time ? size : more) = middle;
+  }
+  return size;
+}
+
+absl::Status AccountingService::AddPace(const Lineage& budget, const accountant::Limits& limits,
+                                        v1::ComputeBudgetResponse& response) {
+  const questions::HistoryReader& reader = budget[0].history->reader;
+  if (reader.sealed() || reader.first().has_import()) return absl::OkStatus();
+  const absl::Time now = absl::Now();
+  const absl::Time made = absl::FromUnixSeconds(budget[0].ledger.create_time().seconds());
+  const absl::Time then = std::max(made, now - kPaceOver);
+  if (now - then < kLeastPaceOver) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const uint64_t size, SizeAt(budget[0].ledger, then));
+  ASSIGN_OR_RETURN(const Lineage earlier,
+                   subjects_.ReadLineage(budget[0].ledger.name(), limits, size));
+  ASSIGN_OR_RETURN(
+      *response.mutable_pace(),
+      questions::PaceOf(budget[0].part(), now, earlier[0].part(), then, limits, &budget_uses_));
+  return absl::OkStatus();
 }
 
 }  // namespace dpledger::server

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ namespace dpledger::server {
 
 struct AccountingLimits {
   absl::Duration query_timeout = absl::Seconds(30);
-  size_t max_question_bytes = size_t{1} << 30;  // that a question takes while it is answered
+  size_t max_question_bytes = size_t{1} << 30;   // that a question takes while it is answered
   size_t max_history_bytes = size_t{256} << 20;  // of ledgers' histories cached in memory
   double usual_delta = 1e-5;                     // of questions that state none
   bool of_one_server = true;                     // questions::SubjectOptions
@@ -40,6 +41,13 @@ using MayKnowOf = std::function<bool(const Caller& caller, const std::string& da
 // Hears of answers to ComputeEpsilon. Does not wait.
 using OnEpsilon =
     std::function<void(const v1::ComputeEpsilonRequest&, const v1::ComputeEpsilonResponse&)>;
+// What is known of the runs under budgets, of a moment ago. Thread safe; does not wait.
+struct BudgetRuns {
+  // What those under the budget have spent that have spent more than they were granted.
+  std::function<std::vector<v1::FilterSpending>(const std::string& budget)> overspent;
+  // What the run has spent; nullopt: not known yet.
+  std::function<std::optional<v1::FilterSpending>(const std::string& ledger)> spending;
+};
 
 class AccountingService {
  public:
@@ -54,11 +62,13 @@ class AccountingService {
 
   // Before any call: what questions about a data set need, and who hears of answers. Without the
   // first two such questions are UNIMPLEMENTED; without the third everybody may know.
-  void Know(LedgersOver ledgers_over, MayAsk may_ask, MayKnowOf may_know_of, OnEpsilon on_epsilon) {
+  void Know(LedgersOver ledgers_over, MayAsk may_ask, MayKnowOf may_know_of, OnEpsilon on_epsilon,
+            BudgetRuns runs) {
     ledgers_over_ = std::move(ledgers_over);
     may_ask_ = std::move(may_ask);
     may_know_of_ = std::move(may_know_of);
     on_epsilon_ = std::move(on_epsilon);
+    runs_ = std::move(runs);
   }
 
   absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
@@ -93,6 +103,16 @@ class AccountingService {
                                                  const CallContext& call,
                                                  const accountant::Limits& limits);
 
+  // FAILED_PRECONDITION (BUDGET_EXCEEDED) if a run has spent more than a budget in the subject
+  // granted it.
+  absl::Status CheckBudgetsHold(const questions::Subject& subject) const;
+  // What is known of the runs, and the pace at which the budget was granted of late.
+  void AddRuns(v1::ComputeBudgetResponse& response) const;
+  absl::Status AddPace(const Lineage& budget, const accountant::Limits& limits,
+                       v1::ComputeBudgetResponse& response);
+  // How many entries the ledger had at that time; at least one.
+  absl::StatusOr<uint64_t> SizeAt(const v1::Ledger& ledger, absl::Time time);
+
   const AccountingLimits limits_;
   LedgerStore* const store_;
   SubjectSource subjects_;
@@ -101,6 +121,7 @@ class AccountingService {
   MayAsk may_ask_;
   MayKnowOf may_know_of_;
   OnEpsilon on_epsilon_;
+  BudgetRuns runs_;
 };
 
 }  // namespace dpledger::server

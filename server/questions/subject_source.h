@@ -49,9 +49,10 @@ class SubjectSource {
                                                uint64_t group_size,
                                                const accountant::Limits& limits);
 
-  // The ledger with its ancestors, as ReadLineage (lineage.h), as far as it goes now.
-  absl::StatusOr<Lineage> ReadLineage(const std::string& ledger, const accountant::Limits& limits) {
-    return server::ReadLineage(*store_, histories_, signed_root_, ledger, 0, limits);
+  // The ledger with its ancestors, as ReadLineage (lineage.h). `size` 0: as far as it goes now.
+  absl::StatusOr<Lineage> ReadLineage(const std::string& ledger, const accountant::Limits& limits,
+                                      uint64_t size = 0) {
+    return server::ReadLineage(*store_, histories_, signed_root_, ledger, size, limits);
   }
 
  private:

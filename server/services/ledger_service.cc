@@ -21,6 +21,7 @@
 #include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/stated_tree.h"
+#include "questions/answers.h"
 #include "server/services/grants.h"
 
 namespace dpledger::server {
@@ -140,9 +141,24 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
   return store_->Fork(request, point, call.NameInEntries());
 }
 
+absl::Status LedgerService::CheckNoneOverspent(const v1::GrantBudgetRequest& request) const {
+  const bool gives_back = request.change() == v1::GRANT_WHAT_IS_SPENT || request.plan().empty();
+  if (gives_back || !parts_.overspent) return absl::OkStatus();
+  for (const v1::FilterSpending& run : parts_.overspent(request.budget())) {
+    if (run.ledger() == request.ledger()) continue;
+    const absl::Status why = questions::Overspent(run);
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            why.message(), "; nothing is granted to others until it is granted what it has spent")),
+        ReasonOf(why));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::GrantBudgetResponse> LedgerService::GrantBudget(
     const v1::GrantBudgetRequest& request, const CallContext& call) {
   RETURN_IF_ERROR(CheckRequest(request));
+  RETURN_IF_ERROR(CheckNoneOverspent(request));
   v1::GrantBudgetResponse response;
   ASSIGN_OR_RETURN(
       *response.mutable_receipt(),

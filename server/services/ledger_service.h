@@ -31,7 +31,10 @@ class LedgerService {
     const ReceiptSigner* signer = nullptr;  // null: no receipt is signed
     std::function<void()> sealed;           // called when a ledger was sealed; may be empty
     SubjectSource* subjects = nullptr;      // null: nobody asks for grants
-    CheckName check_name;                   // empty: every name will do
+    // What runs under the budget have spent that have spent more than they were granted; may be
+    // empty.
+    std::function<std::vector<v1::FilterSpending>(const std::string& budget)> overspent;
+    CheckName check_name;  // empty: every name will do
   };
   // `store`, `logs` and the parts must outlive the service.
   LedgerService(LedgerStore* store, SignedLogs* logs, Parts parts)
@@ -55,6 +58,7 @@ class LedgerService {
                    std::shared_ptr<AppendLine> line, LedgerStore::AppendCallback done);
 
  private:
+  absl::Status CheckNoneOverspent(const v1::GrantBudgetRequest& request) const;
   // `done`, with the receipt signed.
   LedgerStore::AppendCallback Signed(const v1::AppendBatchRequest& request,
                                      LedgerStore::AppendCallback done) const;

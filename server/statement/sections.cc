@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "accountant/numeric/rounding.h"
+#include "questions/guarantee.h"
 #include "server/statement/fields.h"
 #include "server/statement/words.h"
 
@@ -151,7 +152,7 @@ void AddAccounting(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("5. Accounting");
   builder.AddOrOpen("method", "Method that answered", details.method(), kComputed,
                     "none: epsilon is refused");
-  builder.AddOrOpen("regime", "What the number bounds", RegimeWords(facts.answer), kComputed,
+  builder.AddOrOpen("regime", "What the number promises", details.guarantee(), kComputed,
                     "nothing: epsilon is refused");
   builder.AddOrOpen(
       "parameters", "How parameters were chosen",
@@ -192,10 +193,11 @@ std::string DeltaText(const Facts& facts) {
            "; no entry states the number of records, with which a delta is compared: it "
            "should be well below one over that number";
   }
+  const std::string warning = questions::DeltaWarning(facts.delta, population);
   absl::StrAppend(&text, "; the entries state up to ", CountText(population),
                   " records, one over which is ",
-                  LowerText(accountant::DivDown(1, static_cast<double>(population))),
-                  ": a delta should be well below it");
+                  LowerText(accountant::DivDown(1, static_cast<double>(population))), ": ",
+                  warning.empty() ? "a delta should be well below it" : warning);
   return text;
 }
 

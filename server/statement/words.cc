@@ -93,24 +93,6 @@ bool IsOdometer(const v1::Statement::Answer& answer) {
   return answer.has_epsilon() && answer.details().regime() == v1::ODOMETER;
 }
 
-std::string RegimeWords(const v1::Statement::Answer& answer) {
-  if (!answer.has_epsilon()) return "";
-  if (!std::isfinite(answer.epsilon().upper())) {
-    return "no guarantee: what was released has no bound, whatever was declared";
-  }
-  switch (answer.details().regime()) {
-    case v1::ODOMETER:
-      return "the runs that happened, by an odometer: but for a probability of delta over their "
-             "own "
-             "outputs, the privacy loss of all that was released was at most epsilon at every time "
-             "so far. It is no differential privacy, which speaks of runs that did not happen too";
-    case v1::FILTER:
-      return "the bound of the declared filter, whatever was spent of it";
-    default:
-      return "composition of all rounds, with parameters that were fixed in advance";
-  }
-}
-
 std::string OdometerText(const v1::Statement::Answer& answer) {
   const double upper = answer.epsilon().upper();
   return absl::StrCat("privacy loss of the runs that happened ",

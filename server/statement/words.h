@@ -32,8 +32,6 @@ std::string IntervalWords(const v1::Interval& interval);
 
 // Whether the answer's ε is of the regime ODOMETER, which no text may call differential privacy.
 bool IsOdometer(const v1::Statement::Answer& answer);
-// What the number bounds; "" where ε is refused.
-std::string RegimeWords(const v1::Statement::Answer& answer);
 // "privacy loss of the runs that happened <= 7.044, but for a probability of 1e-6 (an odometer: no
 // differential privacy)". Precondition: IsOdometer.
 std::string OdometerText(const v1::Statement::Answer& answer);

@@ -7,8 +7,57 @@
 #include "server/summaries/dataset_names.h"
 
 namespace dpledger::server {
+namespace {
+
+constexpr double kNearlyFull = 0.8;
+
+}  // namespace
+
+void LedgerIndex::NoteSpending(const LedgerRow& row) {
+  if (row.summary == nullptr) return;
+  const v1::FilterSpending& spending = row.summary->spending();
+  const std::string& name = row.ledger.name();
+  if (row.ledger.declaration().kind() == v1::BUDGET) {
+    if (row.ledger.state() == v1::OPEN && spending.spent() >= kNearlyFull * spending.bound() &&
+        spending.bound() > 0) {
+      nearly_full_.insert(name);
+    } else {
+      nearly_full_.erase(name);
+    }
+  }
+  const std::string& budget = row.ledger.declaration().budget();
+  if (budget.empty()) return;
+  if (spending.crossed()) {
+    overspent_[budget][name] = spending;
+  } else if (const auto known = overspent_.find(budget); known != overspent_.end()) {
+    known->second.erase(name);
+    if (known->second.empty()) overspent_.erase(known);
+  }
+}
+
+std::vector<v1::FilterSpending> LedgerIndex::Overspent(const std::string& budget) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<v1::FilterSpending> found;
+  if (const auto known = overspent_.find(budget); known != overspent_.end()) {
+    for (const auto& [ledger, spending] : known->second) found.push_back(spending);
+  }
+  return found;
+}
+
+size_t LedgerIndex::overspent() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  size_t count = 0;
+  for (const auto& [budget, ledgers] : overspent_) count += ledgers.size();
+  return count;
+}
+
+size_t LedgerIndex::nearly_full() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return nearly_full_.size();
+}
 
 void LedgerIndex::Put(std::shared_ptr<LedgerRow> row) {
+  NoteSpending(*row);
   std::shared_ptr<const LedgerRow>& place = rows_[row->ledger.name()];
   if (place != nullptr) by_change_.erase(place->change);
   row->change = ++changes_;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,12 @@ class LedgerIndex {
   using Datasets = std::map<std::string, std::vector<std::string>>;
   Datasets NearlyCalled(const std::string& dataset) const;
 
+  // What the runs under the budget have spent that have spent more than they were granted.
+  std::vector<v1::FilterSpending> Overspent(const std::string& budget) const;
+  // How many such runs there are, and how many open budgets of which 80 % and more are granted.
+  size_t overspent() const;
+  size_t nearly_full() const;
+
   // Null if there is none.
   std::shared_ptr<const LedgerRow> Find(const std::string& name) const;
   // The first `limit` ledgers of "projects/p", or of "projects/-", all of them; by name, after
@@ -72,11 +79,16 @@ class LedgerIndex {
 
  private:
   void Put(std::shared_ptr<LedgerRow> row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteSpending(const LedgerRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<const LedgerRow>> by_change_ ABSL_GUARDED_BY(mutex_);
   Datasets datasets_ ABSL_GUARDED_BY(mutex_);
+  // By budget, and by ledger.
+  std::map<std::string, std::map<std::string, v1::FilterSpending>> overspent_
+      ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> nearly_full_ ABSL_GUARDED_BY(mutex_);  // budgets
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<DamagedLedger> damaged_ ABSL_GUARDED_BY(mutex_);
 

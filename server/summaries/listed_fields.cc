@@ -51,6 +51,15 @@ FieldValue Epsilon(const Listed& of) {
   return of.summary->epsilon().upper();
 }
 
+// The share that is left of what the ledger was granted, or of its filter.
+FieldValue Remaining(const Listed& of) {
+  if (of.summary == nullptr || !of.summary->has_spending()) return std::monostate();
+  const v1::FilterSpending& spending = of.summary->spending();
+  const double bound = spending.budget().empty() ? spending.bound() : spending.granted();
+  if (!(bound > 0)) return 0.0;
+  return 1 - spending.spent() / bound;
+}
+
 FieldValue LastEntry(const Listed& of) {
   if (of.summary == nullptr || !of.summary->has_last_entry_time()) return std::monostate();
   return TimeOf(of.summary->last_entry_time());
@@ -114,6 +123,7 @@ std::vector<ListedField> MakeFields() {
        [](const Listed& of) { return FieldValue(TimeOf(of.ledger->create_time())); },
        {}},
       {"epsilon", FieldKind::kNumber, Epsilon, {}},
+      {"remaining", FieldKind::kNumber, Remaining, {}},
       {"delta",
        FieldKind::kNumber,
        [](const Listed& of) {

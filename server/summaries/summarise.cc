@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "questions/answers.h"
+#include "questions/held_run.h"
 
 namespace dpledger::server {
 namespace {
@@ -44,6 +46,26 @@ absl::Status CountEntries(LedgerReader& store, uint64_t counted, v1::LedgerSumma
     *summary.mutable_last_entry_time() = entry.recorded_time();
   }
   return absl::OkStatus();
+}
+
+// What the refusal says was spent of a filter, or a grant, that was crossed.
+void SetCrossed(const v1::Ledger& ledger, const absl::Status& status, v1::LedgerSummary& summary) {
+  const ErrorReason reason = ReasonOf(status);
+  const bool of_grant = reason.reason == questions::kBudgetExceeded;
+  if (!of_grant && reason.reason != questions::kFilterCrossed) return;
+  const auto number = [&](const char* key, double& value) {
+    const auto found = reason.metadata.find(key);
+    return found != reason.metadata.end() && absl::SimpleAtod(found->second, &value);
+  };
+  double spent = 0, bound = 0;
+  if (!number("spent", spent) || !number("bound", bound)) return;
+  v1::FilterSpending& spending = *summary.mutable_spending();
+  spending.set_ledger(ledger.name());
+  spending.set_spent(spent);
+  spending.set_crossed(true);
+  if (!of_grant) return spending.set_bound(bound);
+  spending.set_budget(ledger.declaration().budget());
+  spending.set_granted(bound);
 }
 
 v1::Refusal Worded(const absl::Status& status) {
@@ -90,6 +112,7 @@ v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
   Set(now, *summary.mutable_compute_time());
   if (!answer.ok()) {
     *summary.mutable_refusal() = Worded(answer.status());
+    SetCrossed(ledger, answer.status(), summary);
     return summary;
   }
   const v1::AnswerDetails& details = answer->details();
@@ -103,6 +126,9 @@ v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
     summary.set_root_hash(reference.root_hash());
     summary.set_rounds(reference.rounds());
     summary.set_corrections(static_cast<uint64_t>(reference.corrections_size()));
+  }
+  for (const v1::FilterSpending& spending : details.filter_spending()) {
+    if (spending.ledger() == ledger.name()) *summary.mutable_spending() = spending;
   }
   return summary;
 }

@@ -223,6 +223,7 @@ v1::ComputeEpsilonResponse Example() {
           version: "9"
           group_size: 3
           declaration_source: DECLARED
+          guarantee: "what it says in words"
           ledgers {
             name: "projects/p/ledgers/a"
             size: 7
@@ -268,7 +269,8 @@ TEST(AnswerText, ShowsAllThatItStandsOn) {
             "method             pld\n"
             "adjacency          ADD_OR_REMOVE_ONE\n"
             "parameters         FIXED\n"
-            "regime             differential privacy of a plan made without looking at outputs\n"
+            "regime             FIXED_PLAN\n"
+            "guarantee          what it says in words\n"
             "declaration        declared by the ledger\n"
             "group size         3 records\n"
             "schemes            poisson\n"
@@ -313,16 +315,13 @@ TEST(AnswerText, SaysThatAnOdometerIsNoDifferentialPrivacy) {
       cli::ToText(answer),
       AllOf(HasSubstr("epsilon            1   by an odometer, which is no differential "
                       "privacy\n"),
-            HasSubstr("\nregime             odometer: the loss of the runs that happened, but "
-                      "for a probability of delta; no differential privacy\n")));
+            HasSubstr("\nregime             ODOMETER\n")));
   v1::ComputeDeltaResponse delta;
   delta.mutable_delta()->set_upper(0.25);
   *delta.mutable_details() = answer.details();
   EXPECT_THAT(cli::ToText(delta), HasSubstr("delta              0.25   by an odometer, "));
   answer.mutable_details()->set_regime(v1::FILTER);
-  EXPECT_THAT(cli::ToText(answer),
-              HasSubstr("\nregime             differential privacy of runs that "
-                        "stay within their declared filters\n"));
+  EXPECT_THAT(cli::ToText(answer), HasSubstr("\nregime             FILTER\n"));
 }
 
 // Whatever is asked: the row stands right below the bound, above a profile's points.

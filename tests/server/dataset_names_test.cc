@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,54 @@ TEST(DatasetNames, AreThoseOfLedgers) {
             (LedgerIndex::Datasets{{"Adult 2", {"c"}}, {"adult-2", {"b"}}}));
   EXPECT_TRUE(index.NearlyCalled("adult").empty());
   EXPECT_TRUE(index.NearlyCalled("Adult 2").empty()) << "it is there, whatever is like it";
+}
+
+// What a run under the budget "b", or the budget itself, has spent of 10.
+v1::FilterSpending SpentOf(const std::string& ledger, double spent, bool crossed = false) {
+  v1::FilterSpending spending;
+  spending.set_ledger(ledger);
+  spending.set_bound(10);
+  spending.set_spent(spent);
+  spending.set_crossed(crossed);
+  return spending;
+}
+
+TEST(LedgerIndex, KnowsBudgetsThatAreNearlyFullOrOverspent) {
+  LedgerIndex index;
+  uint64_t size = 0;
+  const auto tell = [&](const std::string& name, const v1::FilterSpending& spending,
+                        v1::LedgerState state = v1::OPEN) {
+    v1::Ledger ledger;
+    ledger.set_name(name);
+    ledger.set_size(++size);
+    ledger.set_state(state);
+    if (name == "b") ledger.mutable_declaration()->set_kind(v1::BUDGET);
+    if (name != "b") ledger.mutable_declaration()->set_budget("b");
+    index.PutLedger(std::move(ledger));
+    auto summary = std::make_shared<v1::LedgerSummary>();
+    summary->set_ledger(name);
+    summary->set_size(size);
+    *summary->mutable_spending() = spending;
+    index.PutSummary(std::move(summary));
+  };
+  tell("b", SpentOf("b", 7.9));
+  EXPECT_EQ(index.nearly_full(), 0u);
+  tell("b", SpentOf("b", 8));
+  EXPECT_EQ(index.nearly_full(), 1u);
+  tell("b", SpentOf("b", 9), v1::SEALED);
+  EXPECT_EQ(index.nearly_full(), 0u);
+  tell("b", SpentOf("b", 0));
+  tell("run", SpentOf("run", 9.9));
+  EXPECT_EQ(index.nearly_full(), 0u) << "a run is no budget";
+  EXPECT_EQ(index.overspent(), 0u);
+  tell("run", SpentOf("run", 3, /*crossed=*/true));
+  tell("other", SpentOf("other", 2, /*crossed=*/true));
+  EXPECT_EQ(index.overspent(), 2u);
+  ASSERT_EQ(index.Overspent("b").size(), 2u);
+  EXPECT_EQ(index.Overspent("b")[0].ledger(), "other");
+  EXPECT_TRUE(index.Overspent("c").empty());
+  tell("run", SpentOf("run", 3));
+  EXPECT_EQ(index.overspent(), 1u);
 }
 
 }  // namespace

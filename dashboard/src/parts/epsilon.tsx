@@ -5,14 +5,13 @@ import type { ComponentChildren } from "preact";
 import { digitsOf, number, type Digits, type Direction, textUp } from "../text/numbers";
 import {
   adjacencyWords,
-  guaranteeWords,
   isGuarantee,
   isOdometer,
   methodWords,
   regimeShort,
   unitsOf,
 } from "../text/words";
-import { Name, Names } from "../text/names";
+import { Name, Names, visible } from "../text/names";
 
 function Num({ of: digits }: { of: Digits }) {
   if (digits.exponent === null) return <>{digits.mantissa}</>;
@@ -115,7 +114,6 @@ export function EpsilonBlock({
       </>,
     ],
     ["neighbours", adjacencyWords(terms.adjacency)],
-    ["guarantee", guaranteeWords(terms.regime, bound)],
     ["method", methodWords(details?.method)],
     ["true value", <KnownTo of={epsilon} />],
   ];
@@ -135,6 +133,7 @@ export function EpsilonBlock({
           </div>
         ))}
       </dl>
+      {details?.guarantee && <p class="guarantee">{visible(details.guarantee)}</p>}
       {children}
     </div>
   );

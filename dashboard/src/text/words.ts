@@ -47,13 +47,6 @@ export const isOdometer = (regime: string | undefined) => regime === "ODOMETER";
 // A bound that is infinite is no guarantee, whatever was declared.
 export const isGuarantee = (regime: string | undefined, bound: number) =>
   !isOdometer(regime) && Number.isFinite(bound);
-const GUARANTEES = among({
-  FIXED_PLAN: "differential privacy, parameters fixed in advance",
-  FILTER: "differential privacy within the declared filter, parameters adaptive",
-  ODOMETER: "no differential privacy: an odometer’s bound on the runs that happened",
-});
-export const guaranteeWords = (regime: string | undefined, bound: number) =>
-  Number.isFinite(bound) ? GUARANTEES(regime) : "none: what was released has no bound";
 const SHORT_GUARANTEES = among({
   FIXED_PLAN: "fixed plan",
   FILTER: "adaptive, filter's bound",

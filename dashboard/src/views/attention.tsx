@@ -4,7 +4,7 @@ import type { DatasetSummary, Ledger, LedgerSummary, ListLedgersResponse } from 
 import type { Shape, Tone } from "../parts/icon";
 import { datasetAddress, ledgerAddress } from "../router";
 import { AndNames, lookalike, Name, said, shortName } from "../text/names";
-import { grouped, number, plural } from "../text/numbers";
+import { grouped, number, percentUp, plural } from "../text/numbers";
 
 interface Item {
   shape: Shape;
@@ -25,6 +25,10 @@ const NO_FILTER =
 const CONFLICT =
   "A writer that was fenced off, closed or sealed out may have released what the record does not " +
   "hold. Import its spool.";
+const NEARLY_FULL = 0.8;
+const NEARLY =
+  "Soon no run under it gets more. The data set’s view says to whom it is granted, and when it " +
+  "will be full.";
 const ALIKE =
   "If they are one data set, their runs are counted apart, and each total says too little.";
 const NO_WITNESS: Item = {
@@ -48,6 +52,18 @@ function ofLedger({ name, declaration, writers = [] }: Ledger, summary: LedgerSu
   if (unfiltered || summary.refusal) {
     const text = unfiltered ? NO_FILTER : said(summary.refusal?.message);
     items.push({ ...item(<>{shown}: ε is refused</>, text), shape: "refused", tone: "bad" });
+  }
+  const { spent, bound, crossed } = summary.spending ?? {};
+  const share = number(spent) / number(bound);
+  if (declaration?.kind === "BUDGET" && share >= NEARLY_FULL && !crossed) {
+    items.push(
+      item(
+        <>
+          {shown}: {percentUp(share)} of this budget is granted
+        </>,
+        NEARLY,
+      ),
+    );
   }
   if (number(summary.conflicts)) {
     const batches = plural(summary.conflicts, "refused batch", "refused batches");

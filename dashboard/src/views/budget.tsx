@@ -1,5 +1,12 @@
 // What is granted of a budget, and to which runs.
-import type { BlockRange, BlockSpending, ComputeBudgetResponse, Ledger } from "../api/types";
+import type {
+  BlockRange,
+  BlockSpending,
+  BudgetPace,
+  ComputeBudgetResponse,
+  FilterSpending,
+  Ledger,
+} from "../api/types";
 import { useCall } from "../api/use_call";
 import { A, Awaited, Section, Table } from "../parts/parts";
 import { ledgerAddress } from "../router";
@@ -43,8 +50,43 @@ function BlockTable({ of: blocks, bound }: { of: BlockSpending[]; bound: number 
 const assignment = ({ declaration = {} }: Ledger) =>
   `A unit's block: ${visible(declaration.blockAssignment)}.`;
 
+/** When it will be full, if as much is granted in each day to come as of late. */
+function Pace({ of: pace }: { of: BudgetPace }) {
+  const day = (time: string | undefined) => (time ?? "").slice(0, 10);
+  return (
+    <p class="muted">
+      {textUp(number(pace.spentBefore))} was granted on {day(pace.since)}.{" "}
+      {pace.runsOut ? (
+        <>
+          At this pace it is full on <strong>{day(pace.runsOut)}</strong>.
+        </>
+      ) : (
+        "At this pace it is not full in 100 years."
+      )}
+    </p>
+  );
+}
+
+const Overspent = ({ of: ledgers }: { of: string[] }) => (
+  <p class="bar-note">
+    <strong>Overspent.</strong> What this budget promises does not hold: late entries took{" "}
+    {ledgers.map((ledger, at) => (
+      <>
+        {at > 0 && ", "}
+        <Link to={ledger} />
+      </>
+    ))}{" "}
+    above what was granted. Nothing is granted to other runs.
+  </p>
+);
+
+// What a run has spent of its grant.
+const used = (run: FilterSpending | undefined) =>
+  run ? `${textUp(number(run.spent))} of ${textUp(number(run.granted))}` : "not known yet";
+
 function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Ledger }) {
-  const { spending = {}, grants = [], grantCount } = answer;
+  const { spending = {}, grants = [], grantCount, runs = [], overspent = [], pace } = answer;
+  const runOf = new Map(runs.map((run) => [run.ledger, run]));
   const spent = number(spending.spent);
   const bound = number(spending.bound);
   const more = number(grantCount) - grants.length;
@@ -58,9 +100,11 @@ function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Le
           ` Each of its blocks has the whole bound; this is of the fullest. ${assignment(ledger)}`}
         {ledger.state === "SEALED" && " It is sealed: nothing more is granted."}
       </p>
+      {overspent.length > 0 && <Overspent of={overspent} />}
+      {pace && <Pace of={pace} />}
       {grants.length > 0 && (
         <Table
-          columns={[{ label: "Run", class: "main" }, "May cost"]}
+          columns={[{ label: "Run", class: "main" }, "May cost", "Spent"]}
           rows={grants.map(({ ledger: run, plan = [], blocks = [] }) => ({
             key: run,
             cells: [
@@ -68,6 +112,7 @@ function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Le
               blocks.length > 0
                 ? `${planWords(plan)}; of blocks ${blocksText(blocks)}`
                 : planWords(plan),
+              used(runOf.get(run)),
             ],
           }))}
         />

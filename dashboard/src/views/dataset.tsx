@@ -30,11 +30,6 @@ function Odometer({ of: rows }: { of: Row[] }) {
   }).length;
   return (
     <>
-      <p class="bar-note">
-        <strong>This is no differential privacy.</strong> It bounds the privacy loss of the runs
-        that happened, at every time so far, whatever they depended on; the chance that their own
-        randomness showed more is δ. Runs that did not happen it says nothing of.
-      </p>
       {undeclared > 0 && (
         <p class="muted">
           What would make it differential privacy: {grouped(undeclared)} of {grouped(rows.length)}{" "}

@@ -1,0 +1,205 @@
+// What a server says of its budgets beyond their own entries: what their runs have spent, that one
+// has spent too much, and when a budget would be full.
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/events/field_rules.h"
+#include "tests/server/running_server.h"
+#include "tests/support/await_that.h"
+
+namespace dpledger::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string NameOf(const std::string& id) { return absl::StrCat("projects/p/ledgers/", id); }
+
+v1::Event Gaussians(uint64_t count) {
+  return accountant::FromText<v1::Event>(
+      absl::StrCat("rounds { scheme { full_batch {} } queries { l2_norm_bound: 1 noise_stddev: 10 "
+                   "} count: ",
+                   count, " }"));
+}
+
+class BudgetServiceTest : public ::testing::Test {
+ protected:
+  static ServerOptions WithSummaries() {
+    ServerOptions options = RunningServer::SigningOnDemand();
+    options.summaries.on = true;
+    return options;
+  }
+  BudgetServiceTest() { server_.clock().Set(absl::Now()); }
+
+  void Create(const std::string& id, const std::string& declaration) {
+    server_.Create(NameOf(id), [&](v1::Declaration& into) {
+      into.MergeFrom(accountant::FromText<v1::Declaration>(declaration));
+    });
+  }
+  void CreateBudget() {  // of 400 rounds
+    Create("b", "kind: BUDGET parameters: ADAPTIVE filter { zcdp { rho: 2 } }");
+  }
+  void CreateRun(const std::string& id, const std::string& parameters) {
+    Create(id, absl::StrCat("parameters: ", parameters, " budget: '", NameOf("b"), "'"));
+  }
+  grpc::Status Grant(const std::string& run, uint64_t rounds) {
+    v1::GrantBudgetRequest request;
+    request.set_budget(NameOf("b"));
+    request.set_ledger(NameOf(run));
+    if (rounds > 0) *request.add_plan() = Gaussians(rounds);
+    request.set_request_id(absl::StrCat("g", ++requests_));
+    return UntilCounted(
+        [&] { return Call(server_.ledgers(), &v1::LedgerService::Stub::GrantBudget, request); });
+  }
+  void Append(const std::string& run, uint64_t rounds, bool late = false) {
+    v1::AppendBatchRequest batch = Batch(NameOf(run), "w", absl::StrCat("a", ++requests_));
+    v1::NewEntry& entry = *batch.add_entries();
+    *(late ? entry.mutable_late_event()->mutable_event() : entry.mutable_event()) =
+        Gaussians(rounds);
+    ASSERT_TRUE(IsOk(UntilCounted(
+        [&] { return Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, batch); })));
+  }
+  v1::ComputeBudgetResponse Ask() {
+    v1::ComputeBudgetRequest request;
+    request.set_budget(NameOf("b"));
+    v1::ComputeBudgetResponse response;
+    EXPECT_TRUE(IsOk(Call(server_.accounting(), &v1::AccountingService::Stub::ComputeBudget,
+                          request, &response)));
+    return response;
+  }
+  v1::ComputeEpsilonResponse Epsilon(const std::string& id, grpc::Status& status) {
+    v1::ComputeEpsilonRequest request;
+    request.mutable_subject()->add_ledgers(NameOf(id));
+    request.set_delta(1e-6);
+    v1::ComputeEpsilonResponse response;
+    status = Call(server_.accounting(), &v1::AccountingService::Stub::ComputeEpsilon, request,
+                  &response);
+    return response;
+  }
+  std::vector<std::string> Listed(const std::string& filter) {
+    v1::ListLedgersRequest request;
+    request.set_parent("projects/p");
+    request.set_filter(filter);
+    v1::ListLedgersResponse response;
+    EXPECT_TRUE(
+        IsOk(Call(server_.ledgers(), &v1::LedgerService::Stub::ListLedgers, request, &response)));
+    std::vector<std::string> names;
+    for (const v1::Ledger& ledger : response.ledgers()) names.push_back(ledger.name());
+    return names;
+  }
+  RunningServer server_{WithSummaries()};
+
+ private:
+  template <typename Made>
+  static grpc::Status UntilCounted(const Made& call) {
+    grpc::Status status = call();
+    while (ErrorInfoOf(status).reason() == "FILTER_NOT_READY") {
+      absl::SleepFor(absl::Milliseconds(5));
+      status = call();
+    }
+    return status;
+  }
+  int requests_ = 0;
+};
+
+TEST_F(BudgetServiceTest, SaysWhatRunsHaveSpentOfTheirGrants) {
+  CreateBudget();
+  CreateRun("plan", "FIXED");
+  CreateRun("free", "ADAPTIVE");
+  ASSERT_TRUE(IsOk(Grant("plan", 200)));
+  ASSERT_TRUE(IsOk(Grant("free", 100)));
+  Append("plan", 150);
+  Append("free", 20);
+  grpc::Status status;
+  const v1::ComputeEpsilonResponse of_plan = Epsilon("plan", status);
+  ASSERT_TRUE(IsOk(status));
+  EXPECT_EQ(of_plan.details().regime(), v1::FIXED_PLAN);
+  ASSERT_EQ(of_plan.details().filter_spending_size(), 1);
+  EXPECT_NEAR(of_plan.details().filter_spending(0).spent(), .75, 1e-12);
+  EXPECT_NEAR(of_plan.details().filter_spending(0).granted(), 1, 1e-11);
+  EXPECT_FALSE(of_plan.details().filter_spending(0).crossed());
+
+  testing::AwaitThat([&] { return Ask().runs_size() == 2 && Ask().runs(1).spent() > .7; });
+  const v1::ComputeBudgetResponse answer = Ask();
+  EXPECT_EQ(answer.runs(0).ledger(), NameOf("free"));
+  EXPECT_NEAR(answer.runs(0).spent(), .1, 1e-12);
+  EXPECT_NEAR(answer.runs(1).spent(), .75, 1e-12);
+  EXPECT_EQ(answer.overspent_size(), 0);
+  EXPECT_FALSE(answer.has_pace()) << "it is less than a day old";
+  EXPECT_THAT(Listed(absl::StrCat("budget = ", NameOf("b"), " AND remaining < .5")),
+              ElementsAre(NameOf("plan")));
+  EXPECT_THAT(Listed("remaining > .24 AND remaining < .26"),
+              ElementsAre(NameOf("b"), NameOf("plan")));
+}
+
+TEST_F(BudgetServiceTest, OverspentByLateEntriesItPromisesNothingAndGrantsNothing) {
+  CreateBudget();
+  for (const char* parameters : {"FIXED", "ADAPTIVE"}) {
+    const std::string late = absl::StrCat("late-", parameters == std::string("FIXED"));
+    CreateRun(late, parameters);
+    CreateRun(absl::StrCat("other-", late), "ADAPTIVE");
+    ASSERT_TRUE(IsOk(Grant(late, 50)));
+    Append(late, 50);
+    Append(late, 10, /*late=*/true);
+    testing::AwaitThat([&] { return Ask().overspent_size() == 1; });
+    EXPECT_THAT(Ask().overspent(), ElementsAre(NameOf(late)));
+    EXPECT_THAT(Listed("remaining < 0"), ElementsAre(NameOf(late)));
+
+    grpc::Status status;
+    Epsilon("b", status);
+    EXPECT_TRUE(IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED",
+                        absl::StrCat(NameOf(late), ": has spent 0.3")));
+    const auto answer = Epsilon(late, status);
+    if (parameters == std::string("FIXED")) {
+      // Its plan is answered all the same, and says so.
+      ASSERT_TRUE(IsOk(status));
+      EXPECT_TRUE(answer.details().filter_spending(0).crossed());
+      EXPECT_THAT(answer.details().warnings(),
+                  ::testing::Contains(HasSubstr("than it was granted")));
+    } else {
+      EXPECT_TRUE(IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED", ""));
+    }
+    EXPECT_TRUE(IsError(Grant(absl::StrCat("other-", late), 1),
+                        grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED",
+                        "nothing is granted to others until"));
+    EXPECT_TRUE(IsOk(Grant(absl::StrCat("other-", late), 0)));  // what gives back is no grant
+
+    ASSERT_TRUE(IsOk(Grant(late, 60)));
+    testing::AwaitThat([&] { return Ask().overspent_size() == 0; });
+    EXPECT_TRUE(IsOk(Grant(absl::StrCat("other-", late), 1)));
+    Epsilon("b", status);
+    EXPECT_TRUE(IsOk(status));
+  }
+}
+
+TEST_F(BudgetServiceTest, SaysWhenItWouldBeFull) {
+  const absl::Time now = absl::Now();
+  const auto days_ago = [&](int days) { server_.clock().Set(now - absl::Hours(24) * days); };
+  const auto days_left = [&] {
+    const double seconds = static_cast<double>(Ask().pace().runs_out().seconds());
+    return (seconds - static_cast<double>(absl::ToUnixSeconds(now))) / 86400;
+  };
+  days_ago(50);
+  CreateBudget();
+  CreateRun("a", "ADAPTIVE");
+  days_ago(45);
+  ASSERT_TRUE(IsOk(Grant("a", 100)));
+  EXPECT_NEAR(Ask().pace().spent_before(), .5, 1e-11);
+  EXPECT_FALSE(Ask().pace().has_runs_out()) << "nothing was granted of late";
+  days_ago(10);
+  ASSERT_TRUE(IsOk(Grant("a", 160)));
+  // 60 of 400 rounds in 30 days, and 240 are left.
+  EXPECT_NEAR(days_left(), 120, 1.1);
+  EXPECT_NEAR(static_cast<double>(absl::ToUnixSeconds(now) - Ask().pace().since().seconds()),
+              30 * 86400, 60);
+  days_ago(5);
+  ASSERT_TRUE(IsOk(Grant("a", 90)));
+  EXPECT_FALSE(Ask().pace().has_runs_out()) << "less is granted than before";
+  ASSERT_TRUE(IsOk(Grant("a", 400)));
+  EXPECT_NEAR(days_left(), 0, 1.1);
+}
+
+}  // namespace
+}  // namespace dpledger::server
