@@ -5,6 +5,7 @@ import type {
   AnswerDetails,
   ComputeEpsilonRequest,
   ComputeEpsilonResponse,
+  FilterSpending,
   Ledger,
   MissingReleases,
 } from "../api/types";
@@ -58,8 +59,9 @@ const Warning = ({ title, children }: { title: string; children: ComponentChildr
 );
 const missingWords = ({ writer, reason }: MissingReleases) =>
   `${visible(writer)} (${visible(reason)})`;
+const isOfDelta = (warning: string) => warning.startsWith("delta is too large");
 // What makes the number less than the whole truth.
-function Warnings({ of: { ledgers = [] } }: { of: AnswerDetails }) {
+function Warnings({ of: { ledgers = [], warnings = [] } }: { of: AnswerDetails }) {
   const { missingCount, missing = [] } = ledgers[0] ?? {};
   const writers = `${plural(missingCount, "writer")} may hold releases that were never delivered`;
   return (
@@ -69,6 +71,11 @@ function Warnings({ of: { ledgers = [] } }: { of: AnswerDetails }) {
           {writers}: {missing.slice(0, 3).map(missingWords).join("; ")}.
         </Warning>
       )}
+      {warnings.filter(isOfDelta).map((warning) => (
+        <Warning key={warning} title="δ does not fit these data.">
+          {visible(warning)}.
+        </Warning>
+      ))}
       {ledgers.some((one) => one.corrections?.length) && (
         <Warning title="This record is corrected.">
           The number is that of the entries as they were written; a correction says that some of
@@ -77,6 +84,26 @@ function Warnings({ of: { ledgers = [] } }: { of: AnswerDetails }) {
       )}
     </>
   );
+}
+
+// What was spent of what holds the ledger, which is no guarantee.
+function Spending({ of: spending, isBound, isBudget }: SpendingProps) {
+  const { filter, bound, spent, budget, granted, crossed } = spending;
+  const most = textNear(number(bound));
+  return (
+    <p class="muted">
+      {isBound && `The number is that of the filter’s whole bound (${filter}: ${most}). `}
+      {isBudget ? "Granted of it" : "Spent"}: {textUp(number(spent))}
+      {budget && ` of ${textUp(number(granted))} that its budget has granted it (${filter})`}. That
+      is no guarantee.
+      {crossed && <strong> It is more than was granted: the budget is overspent.</strong>}
+    </p>
+  );
+}
+interface SpendingProps {
+  of: FilterSpending;
+  isBound: boolean;
+  isBudget: boolean;
 }
 
 interface AnswerProps {
@@ -97,14 +124,13 @@ function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
           </strong>
         </p>
       )}
-      {(details.filterSpending ?? []).map(({ ledger, filter, bound, spent, budget, granted }) => (
-        <p key={ledger} class="muted">
-          The number is that of the filter’s whole bound ({filter}: {textNear(number(bound))}). What
-          {declaration?.kind === "BUDGET" ? " is granted" : " was spent"} of it,{" "}
-          {textUp(number(spent))}
-          {budget && ` of ${textUp(number(granted))} that its budget has granted it`}, is no
-          guarantee.
-        </p>
+      {(details.filterSpending ?? []).map((spending) => (
+        <Spending
+          key={spending.ledger}
+          of={spending}
+          isBound={details.regime === "FILTER"}
+          isBudget={declaration?.kind === "BUDGET"}
+        />
       ))}
       {!hasLower(epsilon) && (
         <p class="faint">{methodWords(details.method)} proves an upper end only.</p>
