@@ -145,6 +145,10 @@ std::string Listed(const Facts& facts, const TextOfLedger& text) {
   return absl::StrJoin(lines, "\n");
 }
 
+std::string SetAside(const LedgerFacts& ledger) {
+  return ledger.declaration().kind() == v1::BUDGET ? "set aside for its runs: " : "";
+}
+
 std::string SamplingText(const LedgerFacts& ledger) {
   if (!ledger.own.has_value()) return "";
   std::map<std::string, uint64_t> rounds;
@@ -157,7 +161,7 @@ std::string SamplingText(const LedgerFacts& ledger) {
       lines.push_back(absl::StrCat("and ", rounds.size() - kMostSchemes, " other schemes"));
       break;
     }
-    lines.push_back(absl::StrCat(Counted(count, "round"), ": ", words));
+    lines.push_back(absl::StrCat(SetAside(ledger), Counted(count, "round"), ": ", words));
   }
   const size_t mechanisms = ledger.own->history.Mechanisms().size();
   if (mechanisms > 0) {
@@ -177,8 +181,9 @@ std::string NoiseText(const LedgerFacts& ledger) {
   }
   if (most == 0) return "";
   if (least == most)
-    return absl::StrCat("noise multiplier ", MultiplierText(least), " in every round");
-  return absl::StrCat("noise multipliers from ", MultiplierText(least), " to ",
+    return absl::StrCat(SetAside(ledger), "noise multiplier ", MultiplierText(least),
+                        " in every round");
+  return absl::StrCat(SetAside(ledger), "noise multipliers from ", MultiplierText(least), " to ",
                       MultiplierText(most));
 }
 

@@ -34,6 +34,8 @@ std::string Grouped(const Facts& facts, const TextOfLedger& text);
 // At most 50 lines.
 std::string Listed(const Facts& facts, const TextOfLedger& text);
 
+// What stands before plans: a budget's rounds are those of the runs that it has granted something.
+std::string SetAside(const LedgerFacts& ledger);
 // How the entries say that records were sampled, and how much noise there was.
 std::string SamplingText(const LedgerFacts& ledger);
 std::string NoiseText(const LedgerFacts& ledger);

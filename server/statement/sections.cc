@@ -101,6 +101,9 @@ void AddReleased(const Facts& facts, SectionBuilder& builder) {
                            [](const LedgerFacts& one) -> std::string {
                              const v1::LedgerReference* reference = ReferenceOf(one);
                              if (reference == nullptr) return "";
+                             if (one.declaration().kind() == v1::BUDGET) {
+                               return "none: a budget sets aside what its runs may release";
+                             }
                              return CountText(reference->rounds());
                            }),
                     kRecorded, "the entries cannot be accounted for");

@@ -398,5 +398,31 @@ TEST(StatementWords, AttackIsAboutWhatNeighboursDifferIn) {
   }
 }
 
+// What a budget sets aside is no release.
+TEST_F(StatementTest, OfABudgetSaysThatItsRoundsAreSetAside) {
+  const std::string budget = "projects/p/ledgers/budget", run = "projects/p/ledgers/run";
+  running_.Create(budget, [](v1::Declaration& declaration) {
+    declaration.set_kind(v1::BUDGET);
+    declaration.set_parameters(v1::ADAPTIVE);
+    declaration.mutable_filter()->mutable_zcdp()->set_rho(1);
+  });
+  running_.Create(run, [&](v1::Declaration& declaration) { declaration.set_budget(budget); });
+  v1::GrantBudgetRequest grant;
+  grant.set_budget(budget);
+  grant.set_ledger(run);
+  grant.set_request_id("g");
+  *grant.add_plan() = FromText<v1::Event>(
+      "rounds { scheme { full_batch {} } queries { l2_norm_bound: 1 noise_stddev: 10 } count: 7 }");
+  grpc::Status granted;
+  do {
+    granted = Call(running_.ledgers(), &v1::LedgerService::Stub::GrantBudget, grant);
+  } while (ErrorInfoOf(granted).reason() == "FILTER_NOT_READY");
+  ASSERT_TRUE(IsOk(granted));
+  MustAsk("ledger: '" + budget + "'");
+  EXPECT_THAT(Field("sampling_recorded").value(), HasSubstr("set aside for its runs: 7 rounds"));
+  EXPECT_THAT(Field("noise").value(), HasSubstr("set aside for its runs: noise multiplier 10"));
+  EXPECT_EQ(Field("rounds").value(), "none: a budget sets aside what its runs may release");
+}
+
 }  // namespace
 }  // namespace dpledger::server
