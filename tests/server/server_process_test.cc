@@ -16,9 +16,11 @@
 #include <thread>
 #include <vector>
 
+#include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "merkle/ed25519.h"
 #include "tests/cli/process.h"
+#include "tests/events/field_rules.h"
 #include "tests/ledger_store/requests.h"
 
 namespace dpledger::server {
@@ -186,6 +188,26 @@ TEST_F(ServerProgram, SaysThatOneSnapshotWouldTakeBackStoreAndSecondPlace) {
   EXPECT_EQ(Stop(SIGTERM), 0);
   EXPECT_THAT(Slurp(folder_.File("log")), Not(HasSubstr("places_share_a_volume")));
   std::filesystem::remove_all(elsewhere);
+}
+
+// Counted by the allocator that the program is linked with.
+TEST_F(ServerProgram, QuestionThatTakesTooMuchMemoryEnds) {
+  const auto question = accountant::FromText<v1::ComputeEpsilonRequest>(
+      "subject { events { rounds { scheme { poisson { probability: 0.01 } } queries { "
+      "l2_norm_bound: 1 noise_stddev: 1 } count: 100000 } } } delta: 1e-6 options { method: PLD }");
+  const auto ask = [&](const std::vector<std::string>& flags) {
+    const auto stub = v1::AccountingService::NewStub(
+        grpc::CreateChannel(Start(":", flags), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    v1::ComputeEpsilonResponse answer;
+    const grpc::Status status = stub->ComputeEpsilon(&context, question, &answer);
+    Stop(SIGTERM);
+    return status;
+  };
+  EXPECT_TRUE(ask({}).ok());
+  const grpc::Status refused = ask({"--max-question-mebibytes", "1"});
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
+  EXPECT_THAT(refused.error_message(), HasSubstr("more memory than one question may"));
 }
 
 TEST_F(ServerProgram, SecondServerOnTheSameStoreIsRefused) {
