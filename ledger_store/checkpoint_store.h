@@ -61,6 +61,19 @@ class CheckpointReader {
   // NOT_FOUND if the log has none yet.
   virtual absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) = 0;
 
+  // Those of these ledgers, in their order; an empty one where there is none yet, or no
+  // such ledger.
+  virtual absl::StatusOr<std::vector<v1::StoredCheckpoint>> LatestOf(
+      const std::vector<std::string>& ledgers) {
+    std::vector<v1::StoredCheckpoint> all;
+    for (const std::string& ledger : ledgers) {
+      absl::StatusOr<v1::StoredCheckpoint> latest = Latest(ledger);
+      if (!latest.ok() && !absl::IsNotFound(latest.status())) return latest.status();
+      all.push_back(latest.ok() ? *std::move(latest) : v1::StoredCheckpoint());
+    }
+    return all;
+  }
+
   // The tile's published hashes. NOT_FOUND if the tile was not published.
   virtual absl::StatusOr<std::string> ReadTile(const std::string& log,
                                                const merkle::TileId& tile) = 0;

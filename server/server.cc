@@ -201,6 +201,11 @@ absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed255
   store_->Observe(&groups_);
   gate_.Start(&accounting_.subjects());
   store_->Guard(&gate_);
+  evidence_ =
+      std::make_unique<EvidenceCheck>(store_.get(), notary_.get(), &log_,
+                                      [this](const std::string& ledger, const absl::Status& why) {
+                                        desk_->damage().Note(ledger, why);
+                                      });
   PullFigures(options.signing.store_folder);
   desk_->health().SetServing(true);
   ASSIGN_OR_RETURN(door_, GrpcDoor::Open(options.door, desk_.get()));
@@ -288,6 +293,7 @@ absl::Status Server::Listening() {
 
 void Server::Stop(absl::Time deadline) {
   snapshots_.reset();
+  if (evidence_ != nullptr) evidence_->Stop();
   if (front_ != nullptr) front_->Close();
   if (callers_ != nullptr) callers_->StopWatching();
   if (desk_ != nullptr) desk_->Close(deadline);

@@ -28,6 +28,7 @@
 #include "server/services/admin_service.h"
 #include "server/services/audit_service.h"
 #include "server/services/ledger_service.h"
+#include "server/signing/evidence_check.h"
 #include "server/signing/receipt_signer.h"
 #include "server/signing/signing.h"
 #include "server/signing/signing_loop.h"
@@ -135,6 +136,7 @@ class Server {
   std::unique_ptr<GrpcDoor> door_;
   std::unique_ptr<HttpDoor> http_;
   std::unique_ptr<SnapshotDoor> snapshots_;  // may be null
+  std::unique_ptr<EvidenceCheck> evidence_;
   // CheckHealth's own.
   bool ready_ = true;
   int not_accepted_ = 0;

@@ -10,7 +10,6 @@
 #include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/signer.h"
-#include "ledger_store/evidence/start_check.h"
 #include "ledger_store/evidence/tails_ahead.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
@@ -64,7 +63,9 @@ absl::StatusOr<std::unique_ptr<Notary>> Notary::Open(NotaryOptions options, Ledg
   if (!notary->second_place_.path().empty()) {
     RETURN_IF_ERROR(notary->CheckPlaces());
   }
-  RETURN_IF_ERROR(CheckLedgers(store, notary->registry_));
+  ASSIGN_OR_RETURN(notary->left_to_check_,
+                   CheckLedgers(store, notary->registry_, notary->options_.check_evidence_for,
+                                *notary->options_.clock));
   return notary;
 }
 

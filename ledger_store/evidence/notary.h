@@ -31,6 +31,7 @@
 #include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/evidence/entry_clock.h"
 #include "ledger_store/evidence/registry.h"
+#include "ledger_store/evidence/start_check.h"
 #include "ledger_store/store.h"
 #include "merkle/ed25519.h"
 
@@ -58,6 +59,8 @@ struct NotaryOptions {
       1'000'000;              // rough bound on those read again in a round: at most twice as many
   size_t max_ledgers = 4096;  // the most that are signed in a round
   Clock* clock = Clock::System();
+  // How long Open looks at signatures and tiles; all other ledgers' are left_to_check().
+  absl::Duration check_evidence_for = absl::Seconds(2);
   // Asked for signed notes of the registry of this origin if the second place is not there: a store
   // that was put back could not be told from a new one. An error refuses the start. May be empty.
   std::function<absl::StatusOr<std::vector<std::string>>(const std::string& origin)> elsewhere;
@@ -114,6 +117,8 @@ class Notary {
   // published it and this one has not taken it over yet. NOT_FOUND if there is no such ledger;
   // DATA_LOSS if the stored checkpoint does not verify.
   absl::StatusOr<std::optional<SignedCheckpoint>> Latest(const std::string& log) const;
+  // What Open has compared with the registry only.
+  const LeftToCheck& left_to_check() const { return left_to_check_; }
   // The key that it signs by, under the registry's origin.
   merkle::VerifierKey OwnKey() const;
   // The recorded time of the registry's last entry; the past if it has none. As Sign, one thread at
@@ -166,6 +171,7 @@ class Notary {
   LedgerStore& store_;
   const EntryClock entry_clock_;
   CheckpointFile second_place_;
+  LeftToCheck left_to_check_;
   Registry registry_;
   std::string other_beat_;         // of another holder of the lease
   std::string second_note_;        // the note in the second place

@@ -50,28 +50,75 @@ std::optional<merkle::Checkpoint> LargestCopy(const Registry& registry,
   return largest;
 }
 
-absl::Status CheckLedger(LedgerReader& store, Registry& registry, const v1::Ledger& ledger) {
-  absl::StatusOr<SignedCheckpoint> last = LastOf(store.checkpoints(), registry, ledger.name());
+// The ledger's last checkpoint with its signature verified, and its tiles looked at.
+absl::StatusOr<registry::Point> VerifiedLast(LedgerReader& store, Registry& registry,
+                                             const std::string& ledger) {
+  absl::StatusOr<SignedCheckpoint> last = LastOf(store.checkpoints(), registry, ledger);
   for (int look = 0; absl::IsAborted(last.status()) && look < kMaxLooks; ++look) {
     RETURN_IF_ERROR(registry.CatchUp(store.checkpoints()));
-    last = LastOf(store.checkpoints(), registry, ledger.name());
+    last = LastOf(store.checkpoints(), registry, ledger);
   }
   RETURN_IF_ERROR(last.status());
-  RETURN_IF_ERROR(ResumeSigned(store.checkpoints(), ledger.name(), *last).status());
+  RETURN_IF_ERROR(CheckEvidence(store.checkpoints(), ledger, *last));
+  return registry::Point{last->registry_index, last->checkpoint.size, last->checkpoint.root};
+}
+
+// Whether the checkpoint says what the registry says last of the ledger, whoever signed it.
+bool IsAsRegistered(const Registry& registry, const std::string& ledger,
+                    const v1::StoredCheckpoint& stored) {
+  const std::string origin = OriginOf(registry.origin(), ledger);
+  const registry::Point registered = registry.HeadOf(origin).last;
+  if (stored.note().empty()) return registered == registry::Point();
+  if (stored.registry_index() != registered.index || stored.size() != registered.size) return false;
+  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
+  if (!note.ok()) return false;
+  const absl::StatusOr<merkle::Checkpoint> says = merkle::ParseCheckpoint(note->text);
+  return says.ok() && says->origin == origin && says->size == registered.size &&
+         says->root == registered.root;
+}
+
+// That the ledger has what is signed of it up to `last`.
+absl::Status CheckHolds(LedgerReader& store, const v1::Ledger& ledger,
+                        const registry::Point& last) {
   uint64_t size = ledger.size();
   // What goes beyond is hashed to the head's root before it is signed.
-  if (size > 0 && last->checkpoint.size == size &&
-      ledger.root_hash() != merkle::ToBytes(last->checkpoint.root)) {
+  if (size > 0 && last.size == size && ledger.root_hash() != merkle::ToBytes(last.root)) {
     return Refused(absl::StrCat(ledger.name(), ": its head has another root at size ", size,
                                 " than was signed"));
   }
-  if (last->checkpoint.size > size) {  // signed since it was listed?
+  if (last.size > size) {  // signed since it was listed?
     ASSIGN_OR_RETURN(const v1::Ledger now, store.Get(ledger.name(), kNoWriters));
     size = now.size();
   }
-  if (last->checkpoint.size <= size) return absl::OkStatus();
-  return Refused(absl::StrCat(ledger.name(), ": has ", size, " entries, but ",
-                              last->checkpoint.size, " were signed"));
+  if (last.size <= size) return absl::OkStatus();
+  return Refused(
+      absl::StrCat(ledger.name(), ": has ", size, " entries, but ", last.size, " were signed"));
+}
+
+// Of each ledger of a page, by name. Those looked at after `end` are compared only.
+absl::Status CheckPage(LedgerReader& store, Registry& registry,
+                       const std::vector<v1::Ledger>& ledgers, absl::Duration end, Clock& clock,
+                       LeftToCheck& left) {
+  std::vector<v1::StoredCheckpoint> stored;
+  for (size_t i = 0; i < ledgers.size(); ++i) {
+    const std::string& name = ledgers[i].name();
+    const bool compare_only = left.ledgers > 0 || clock.Steady() >= end;
+    if (compare_only && stored.empty()) {
+      std::vector<std::string> names;
+      for (const v1::Ledger& ledger : ledgers) names.push_back(ledger.name());
+      ASSIGN_OR_RETURN(stored, store.checkpoints().LatestOf(names));
+    }
+    registry::Point last;
+    if (compare_only && IsAsRegistered(registry, name, stored[i])) {
+      last = registry.HeadOf(OriginOf(registry.origin(), name)).last;
+      ++left.ledgers;
+    } else {
+      ASSIGN_OR_RETURN(last, VerifiedLast(store, registry, name));
+      if (left.ledgers == 0) left.after = name;
+    }
+    RETURN_IF_ERROR(CheckHolds(store, ledgers[i], last));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -138,20 +185,28 @@ absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
                               ": they tell two different histories"));
 }
 
-absl::Status CheckLedgers(LedgerReader& store, Registry& registry) {
+absl::Status CheckEvidence(CheckpointReader& store, const std::string& ledger,
+                           const SignedCheckpoint& last) {
+  return ResumeSigned(store, ledger, last).status();
+}
+
+absl::StatusOr<LeftToCheck> CheckLedgers(LedgerReader& store, Registry& registry,
+                                         absl::Duration time, Clock& clock) {
+  const absl::Duration end = clock.Steady() + time;
+  LeftToCheck left;
   size_t registered = 0;
   std::string after;
   while (true) {
     ASSIGN_OR_RETURN(const std::vector<v1::Ledger> ledgers,
                      store.List("projects/-", after, kPageLedgers, kNoWriters));
+    RETURN_IF_ERROR(CheckPage(store, registry, ledgers, end, clock, left));
     for (const v1::Ledger& ledger : ledgers) {
-      RETURN_IF_ERROR(CheckLedger(store, registry, ledger));
       registered += registry.ledgers().count(OriginOf(registry.origin(), ledger.name()));
     }
     if (ledgers.size() < kPageLedgers) break;
     after = ledgers.back().name();
   }
-  if (registered == registry.ledgers().size()) return absl::OkStatus();
+  if (registered == registry.ledgers().size()) return left;
   for (const auto& [origin, head] : registry.ledgers()) {
     const bool ours = origin.starts_with(absl::StrCat(registry.origin(), "/"));
     const std::string name = ours ? origin.substr(registry.origin().size() + 1) : origin;
@@ -163,7 +218,7 @@ absl::Status CheckLedgers(LedgerReader& store, Registry& registry) {
     }
     RETURN_IF_ERROR(found);
   }
-  return absl::OkStatus();
+  return left;
 }
 
 }  // namespace dpledger

@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/store.h"
@@ -29,9 +31,22 @@ absl::Status CheckNothingSigned(const CheckpointFile& file);
 absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
                          const std::vector<std::string>& copies, const std::string& where);
 
-// DATA_LOSS unless, for every ledger, the checkpoint is the one in the registry, the tiles have the
-// signed root, and the ledger has at least that many entries; and unless every ledger in the
-// registry exists. Catches the registry up if others extend it meanwhile.
-absl::Status CheckLedgers(LedgerReader& store, Registry& registry);
+// The ledgers whose signatures and tiles a start has not looked at: those after a name.
+struct LeftToCheck {
+  std::string after;
+  uint64_t ledgers = 0;
+};
+
+// DATA_LOSS unless, for every ledger, the checkpoint says what the registry says, whose entries
+// hash to the signed root, and the ledger has at least that many entries; and unless every ledger
+// in the registry exists. In the first `time`, by name, also unless the checkpoint's signature is
+// good and the tiles have the signed root: of all other ledgers that is left, for whoever reads
+// them and for CheckEvidence. Catches the registry up if others extend it meanwhile.
+absl::StatusOr<LeftToCheck> CheckLedgers(LedgerReader& store, Registry& registry,
+                                         absl::Duration time, Clock& clock);
+
+// DATA_LOSS unless the tiles of the ledger have the root of `last`, its verified checkpoint.
+absl::Status CheckEvidence(CheckpointReader& store, const std::string& ledger,
+                           const SignedCheckpoint& last);
 
 }  // namespace dpledger

@@ -310,17 +310,55 @@ absl::StatusOr<v1::StoredCheckpoint> PostgresCheckpoints::Latest(const std::stri
   if (!checkpoint.ParseFromString(bytes)) {
     return absl::DataLossError(absl::StrCat(NameOf(log), ": its checkpoint does not parse"));
   }
+  if (log != kRegistryLog) {
+    RETURN_IF_ERROR(AwaitRegistry(checkpoint.registry_index(), registry_size));
+    return checkpoint;
+  }
   {
     absl::MutexLock lock(&mutex_);
-    const bool durable = log == kRegistryLog ? bytes == durable_registry_
-                                             : checkpoint.registry_index() < durable_registry_size_;
-    if (durable) return checkpoint;
+    if (bytes == durable_registry_) return checkpoint;
   }
   RETURN_IF_ERROR(database_.AwaitStandby());
   absl::MutexLock lock(&mutex_);
   durable_registry_size_ = std::max(durable_registry_size_, registry_size);
-  if (log == kRegistryLog) durable_registry_ = std::move(bytes);
+  durable_registry_ = std::move(bytes);
   return checkpoint;
+}
+
+absl::StatusOr<std::vector<v1::StoredCheckpoint>> PostgresCheckpoints::LatestOf(
+    const std::vector<std::string>& ledgers) {
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> rows,
+      database_.Read({{database_.Sql("SELECT c.log, c.checkpoint, s.registry_size FROM"
+                                     " @.checkpoints AS c JOIN @.signer AS s ON s.id = 1"
+                                     " WHERE c.log = ANY($1)"),
+                       Values().Texts(ledgers)}}));
+  std::map<std::string, v1::StoredCheckpoint> found;
+  uint64_t greatest_index = 0, registry_size = 0;
+  for (int row = 0; row < rows[0].size(); ++row) {
+    const std::string ledger = rows[0].Bytes(row, 0);
+    v1::StoredCheckpoint& checkpoint = found[ledger];
+    if (!checkpoint.ParseFromString(rows[0].Bytes(row, 1))) {
+      return absl::DataLossError(absl::StrCat(ledger, ": its checkpoint does not parse"));
+    }
+    greatest_index = std::max(greatest_index, checkpoint.registry_index());
+    registry_size = static_cast<uint64_t>(rows[0].Number(row, 2));
+  }
+  RETURN_IF_ERROR(AwaitRegistry(greatest_index, registry_size));
+  std::vector<v1::StoredCheckpoint> all;
+  for (const std::string& ledger : ledgers) all.push_back(std::move(found[ledger]));
+  return all;
+}
+
+absl::Status PostgresCheckpoints::AwaitRegistry(uint64_t index, uint64_t registry_size) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (index < durable_registry_size_) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(database_.AwaitStandby());
+  absl::MutexLock lock(&mutex_);
+  durable_registry_size_ = std::max(durable_registry_size_, registry_size);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> PostgresCheckpoints::ReadTile(const std::string& log,

@@ -35,6 +35,8 @@ class PostgresCheckpoints : public CheckpointStore {
   absl::StatusOr<UnsignedLedgers> Unsigned(const std::string& after, size_t limit) override;
   absl::Status Publish(const Publication& publication) override;
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
+  absl::StatusOr<std::vector<v1::StoredCheckpoint>> LatestOf(
+      const std::vector<std::string>& ledgers) override;
   absl::StatusOr<std::string> ReadTile(const std::string& log, const merkle::TileId& tile) override;
   absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
                                                         size_t max_entries) override;
@@ -55,6 +57,8 @@ class PostgresCheckpoints : public CheckpointStore {
   // Drops ledgers without unsigned entries from the index of those to sign. Only speeds Unsigned
   // up, which compares sizes itself.
   void ClearSigned();
+  // Waits until the registry's entry is known to be on the standby; its size was read with it.
+  absl::Status AwaitRegistry(uint64_t index, uint64_t registry_size);
   // NOT_FOUND unless the log is the registry or an existing ledger.
   absl::Status CheckLog(const std::string& log) const;
 

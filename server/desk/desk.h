@@ -150,6 +150,7 @@ class Desk {
   Health& health() { return health_; }
   const Quotas& quotas() const { return quotas_; }
   const Damage& damage() const { return damage_; }
+  Damage& damage() { return damage_; }
 
   // Fills in who calls and from where. A door does it before Serve or Open.
   void Identify(const Credentials& credentials, CallContext& context);

@@ -1,0 +1,247 @@
+// What grows with the number of ledgers that a server holds: 10^3, 10^4 and, with --seconds 60 and
+// more, 10^5 of them, in the embedded store and in PostgreSQL.
+//
+//   growth_benchmark [--seconds S]
+//
+// Each ledger has one batch of two kinds of rounds, is signed, and belongs to one of 100 data sets.
+// Prints one JSON object: the start until calls are answered, lists over gRPC (medians of five), ε
+// of one ledger again, memory for each ledger, and the processor time of a server that nobody asks.
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "bench/program.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "ledger_store/embedded/embedded_store.h"
+#include "ledger_store/postgres/postgres_store.h"
+#include "server/server.h"
+#include "tests/ledger_store/postgres_server.h"
+
+namespace dpledger {
+namespace {
+
+constexpr int kMakers = 64;
+constexpr int kTimes = 5;
+constexpr uint32_t kPage = 1000;
+
+std::string Name(int ledger) { return absl::StrFormat("projects/bench/ledgers/l%06d", ledger); }
+
+void Make(LedgerStore& store, int ledger) {
+  v1::CreateLedgerRequest request;
+  request.set_name(Name(ledger));
+  request.set_request_id("create");
+  v1::Declaration& declaration = *request.mutable_declaration();
+  declaration.set_dataset(absl::StrCat("data-", ledger % 100));
+  declaration.set_unit_of_privacy("example");
+  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  declaration.set_parameters(v1::FIXED);
+  bench::Check(store.Create(request).status());
+  v1::AppendBatchRequest batch;
+  batch.set_ledger(Name(ledger));
+  batch.set_writer("w");
+  batch.set_request_id("rounds");
+  for (const double noise : {1.0, 1.5}) {
+    v1::RoundsEvent& rounds = *batch.add_entries()->mutable_event()->mutable_rounds();
+    rounds.mutable_scheme()->mutable_poisson()->set_probability(0.01);
+    rounds.set_count(static_cast<uint64_t>(100 + ledger % 10));
+    rounds.add_queries()->set_l2_norm_bound(1);
+    rounds.mutable_queries(0)->set_noise_stddev(noise);
+  }
+  bench::Check(store.Append(std::move(batch)).status());
+}
+
+// Of one engine, opened again for each server.
+using OpenStore = std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>;
+
+class GrowingServer {
+ public:
+  GrowingServer(const OpenStore& open, const std::string& folder)
+      : log_(server::LogLevel::kError, 2) {
+    const absl::Time before = absl::Now();
+    auto store = open();
+    bench::Check(store.status());
+    store_ = store->get();
+    server::ServerOptions options;
+    options.front.address = "127.0.0.1:0";
+    options.signing = server::SigningOptions::Beside(folder);
+    auto started = server::Server::Start(options, *std::move(store), &log_);
+    bench::Check(started.status());
+    server_ = *std::move(started);
+    start_seconds_ = absl::ToDoubleSeconds(absl::Now() - before);
+    const auto channel = grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                             grpc::InsecureChannelCredentials());
+    ledgers_ = v1::LedgerService::NewStub(channel);
+    accounting_ = v1::AccountingService::NewStub(channel);
+  }
+
+  LedgerStore& store() { return *store_; }
+  double start_seconds() const { return start_seconds_; }
+
+  // How many ledgers `pages` pages have that have an ε.
+  int List(const std::string& filter, const std::string& order_by, int pages, uint32_t page) {
+    int found = 0;
+    v1::ListLedgersRequest request;
+    request.set_parent("projects/-");
+    request.set_page_size(page);
+    request.set_filter(filter);
+    request.set_order_by(order_by);
+    do {
+      v1::ListLedgersResponse response;
+      Call(&v1::LedgerService::Stub::ListLedgers, *ledgers_, request, response);
+      for (const v1::LedgerSummary& summary : response.summaries()) {
+        found += summary.has_epsilon() ? 1 : 0;
+      }
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty() && --pages > 0);
+    return found;
+  }
+  void ListDatasets() {
+    v1::ListDatasetsRequest request;
+    request.set_parent("projects/-");
+    v1::ListDatasetsResponse response;
+    Call(&v1::LedgerService::Stub::ListDatasets, *ledgers_, request, response);
+    if (response.datasets_size() != 100) bench::Die("a data set is missing");
+  }
+  void Epsilon(int ledger) {
+    v1::ComputeEpsilonRequest request;
+    request.mutable_subject()->add_ledgers(Name(ledger));
+    request.set_delta(1e-6);
+    v1::ComputeEpsilonResponse response;
+    Call(&v1::AccountingService::Stub::ComputeEpsilon, *accounting_, request, response);
+  }
+
+ private:
+  template <typename Method, typename Stub, typename Request, typename Response>
+  static void Call(Method method, Stub& stub, const Request& request, Response& response) {
+    grpc::ClientContext context;
+    const grpc::Status status = (stub.*method)(&context, request, &response);
+    if (!status.ok()) bench::Die(status.error_message());
+  }
+
+  const server::Log log_;
+  LedgerStore* store_ = nullptr;
+  double start_seconds_ = 0;
+  std::unique_ptr<server::Server> server_;
+  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
+  std::unique_ptr<v1::AccountingService::Stub> accounting_;
+};
+
+double Milliseconds(const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int i = 0; i < kTimes; ++i) {
+    const absl::Time before = absl::Now();
+    work();
+    times.push_back(absl::ToDoubleMilliseconds(absl::Now() - before));
+  }
+  std::sort(times.begin(), times.end());
+  return times[kTimes / 2];
+}
+
+double ResidentBytes() {
+  long total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double ProcessorMilliseconds() {
+  rusage used = {};
+  getrusage(RUSAGE_SELF, &used);
+  return 1e3 * static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-3 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+class Lines {
+ public:
+  void Print(const std::string& engine, int ledgers, const char* name, double value,
+             const char* unit) {
+    std::printf("%s  \"growth/%s_%d_%s\": {\"value\": %.4g, \"unit\": \"%s\"}", begun_ ? ",\n" : "",
+                engine.c_str(), ledgers, name, value, unit);
+    std::fflush(stdout);
+    begun_ = true;
+  }
+
+ private:
+  bool begun_ = false;
+};
+
+void Measure(const std::string& engine, const OpenStore& open, const std::string& folder,
+             int ledgers, Lines& lines) {
+  const auto print = [&](const char* name, double value, const char* unit) {
+    lines.Print(engine, ledgers, name, value, unit);
+  };
+  {
+    GrowingServer server(open, folder);
+    std::vector<std::thread> makers;
+    for (int maker = 0; maker < kMakers; ++maker) {
+      makers.emplace_back([&, maker] {
+        for (int i = maker; i < ledgers; i += kMakers) Make(server.store(), i);
+      });
+    }
+    for (std::thread& maker : makers) maker.join();
+    // Until all have their ε, and are signed.
+    while (server.List("epsilon:*", "", 1'000'000, kPage) < ledgers ||
+           !server.store().checkpoints().Unsigned("", 1)->last.empty()) {
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+  }
+  const double before = ResidentBytes();
+  GrowingServer server(open, folder);
+  print("start_ms", 1e3 * server.start_seconds(), "ms");
+  if (server.List("", "", 1'000'000, kPage) != ledgers) bench::Die("a summary is missing");
+  print("bytes_a_ledger", (ResidentBytes() - before) / ledgers, "B");
+  print("first_page_ms", Milliseconds([&] { server.List("", "", 1, 100); }), "ms");
+  print("all_pages_ms", Milliseconds([&] { server.List("", "", 1'000'000, kPage); }), "ms");
+  print("filter_nothing_ms", Milliseconds([&] { server.List("name:none", "", 1, 100); }), "ms");
+  print("filter_dataset_ms", Milliseconds([&] { server.List("dataset = data-7", "", 1, 100); }),
+        "ms");
+  print("order_epsilon_ms", Milliseconds([&] { server.List("", "epsilon desc", 1, 100); }), "ms");
+  print("datasets_ms", Milliseconds([&] { server.ListDatasets(); }), "ms");
+  print("epsilon_warm_ms", Milliseconds([&] { server.Epsilon(ledgers / 2); }), "ms");
+  constexpr double kIdleSeconds = 3;
+  const double used = ProcessorMilliseconds();
+  absl::SleepFor(absl::Seconds(kIdleSeconds));
+  print("idle_ms_a_second", (ProcessorMilliseconds() - used) / kIdleSeconds, "ms");
+}
+
+void Run(double seconds) {
+  std::vector<int> sizes = {1000, 10'000};
+  if (seconds >= 60) sizes.push_back(100'000);
+  const bench::ScratchFolder folder;
+  Lines lines;
+  std::printf("{\n");
+  for (const int ledgers : sizes) {
+    const std::string place = absl::StrCat(folder.path(), "/", ledgers);
+    Measure(
+        "embedded", [&] { return OpenEmbeddedStore({.folder = place}); }, place, ledgers, lines);
+    const PostgresServer database;
+    const std::string beside = absl::StrCat(place, "-postgres");
+    Measure(
+        "postgres",
+        [&] {
+          PostgresOptions options;
+          options.connection = database.Connection();
+          return OpenPostgresStore(options);
+        },
+        beside, ledgers, lines);
+  }
+  std::printf("\n}\n");
+}
+
+}  // namespace
+}  // namespace dpledger
+
+int main(int argc, char** argv) { dpledger::Run(dpledger::bench::Seconds(argc, argv)); }

@@ -1,0 +1,50 @@
+// Looks, on a thread of its own, at the signatures and tiles that a start has left out
+// (ledger_store/evidence/start_check.h): so a start takes seconds however many ledgers there are.
+// What it finds damaged is told; whoever reads it meanwhile finds it too.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "ledger_store/evidence/notary.h"
+#include "ledger_store/store.h"
+#include "server/log.h"
+
+namespace dpledger::server {
+
+class EvidenceCheck {
+ public:
+  // `damaged` is called with DATA_LOSS, from the thread. All must outlive the object. Precondition:
+  // notary->Sign() has returned OK once.
+  EvidenceCheck(LedgerStore* store, const Notary* notary, const Log* log,
+                std::function<void(const std::string& ledger, const absl::Status& why)> damaged);
+  ~EvidenceCheck() { Stop(); }
+  // Ends between two ledgers.
+  void Stop();
+
+  // How many ledgers are left; of those that the start left.
+  uint64_t left() const { return left_.load(); }
+
+ private:
+  void Run();
+  absl::Status Check(const std::string& ledger);
+  // Whether it is to go on.
+  bool Sleep(absl::Duration time);
+
+  LedgerStore& store_;
+  const Notary& notary_;
+  const Log& log_;
+  const std::function<void(const std::string&, const absl::Status&)> damaged_;
+  std::atomic<uint64_t> left_;
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace dpledger::server
