@@ -97,6 +97,8 @@ std::string DayText(const google::protobuf::Timestamp& time) {
 std::string PaceText(const v1::ComputeBudgetResponse& answer) {
   if (!answer.has_pace()) return "";
   const v1::BudgetPace& pace = answer.pace();
+  if (answer.spending().spent() >= answer.spending().bound())
+    return Row("at this pace", "it is full");
   const std::string since = DayText(pace.since());
   if (!pace.has_runs_out()) return Row("at this pace", absl::StrCat("not full in 100 years"));
   return Row("at this pace", absl::StrCat("full on ", DayText(pace.runs_out()), "; on ", since, " ",

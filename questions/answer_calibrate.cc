@@ -10,7 +10,6 @@
 #include "accountant/calibration/family.h"
 #include "base/status.h"
 #include "questions/answers.h"
-#include "questions/guarantee.h"
 #include "questions/hole.h"
 #include "questions/resolved_question.h"
 
@@ -62,7 +61,9 @@ v1::CalibrationByMethod ByMethod(accountant::Method method, const Solver& solve,
   return result;
 }
 
+// `history` states the numbers of records that δ is compared with.
 absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request,
+                                             const accountant::History& history,
                                              ResolvedQuestion& question, const Solver& solve) {
   ASSIGN_OR_RETURN(const accountant::Solution solution, solve(question.options));
   v1::CalibrateResponse response;
@@ -78,7 +79,7 @@ absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request
       *response.add_by_method() = ByMethod(method, solve, question.options);
     }
   }
-  question.details.set_guarantee(GuaranteeOf(question.details, request.epsilon()));
+  SayGuarantee(request.epsilon(), request.delta(), history, question.details);
   *response.mutable_details() = std::move(question.details);
   return response;
 }
@@ -109,7 +110,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const Subject& spent,
                                                  : found.parameters.sampling_probability;
     return accountant::Solution{value, found.optimum, found.epsilon};
   };
-  return Answer(request, question, solve);
+  return Answer(request, spent.history, question, solve);
 }
 
 absl::StatusOr<v1::CalibrateResponse> AnswerHole(const Subject& spent,
@@ -144,7 +145,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerHole(const Subject& spent,
   const Solver solve = [&](const accountant::Options& options) {
     return accountant::Solve(family, request.epsilon(), request.delta(), options);
   };
-  return Answer(request, question, solve);
+  return Answer(request, subject.history, question, solve);
 }
 
 // Where nothing is left, how much was spent.

@@ -1,5 +1,6 @@
 // Questions about ledgers that filters hold: the number is that of the filters they declared.
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,8 @@ absl::Status CrossedBy(const v1::FilterSpending& spending, bool filter_holds) {
                         "; what the ledger declared did not hold, and no number is given for it")),
                     {kFilterCrossed,
                      {{"ledger", spending.ledger()},
+                      {"budget", spending.budget()},
+                      {"granted", absl::StrCat(spending.granted())},
                       {"spent", absl::StrCat(spending.spent())},
                       {"bound", absl::StrCat(spending.bound())}}});
 }
@@ -157,7 +160,18 @@ absl::Status DescribeUnderBudget(const HeldLedger& ledger, v1::Adjacency declare
   ASSIGN_OR_RETURN(const accountant::Composition composition,
                    accountant::Resolve(ledger.history, adjacency));
   absl::StatusOr<v1::FilterSpending> spending = SpendingOf(ledger, composition, adjacency, limits);
-  if (ReasonOf(spending.status()).reason == "FILTER_CANNOT_COUNT") return absl::OkStatus();
+  if (ReasonOf(spending.status()).reason == kCannotCount) {
+    // Late events alone get there: others are refused at append. What cannot be counted is no less
+    // than all.
+    v1::FilterSpending unknown;
+    unknown.set_ledger(ledger.name);
+    unknown.set_filter(accountant::filter::Name(ledger.filter));
+    unknown.set_bound(accountant::filter::BoundOf(ledger.filter));
+    unknown.set_spent(std::numeric_limits<double>::infinity());
+    unknown.set_budget(ledger.budget);
+    unknown.set_crossed(true);
+    spending = std::move(unknown);
+  }
   RETURN_IF_ERROR(spending.status());
   if (spending->crossed()) details.add_warnings(std::string(Overspent(*spending).message()));
   *details.add_filter_spending() = *std::move(spending);

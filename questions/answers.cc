@@ -340,8 +340,13 @@ absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
   *response.mutable_delta() = ToProto(found.spent);
   response.set_epsilon(epsilon);
   const double most = found.spent.upper();
-  SayGuarantee(most < 1 ? epsilon : std::numeric_limits<double>::infinity(), most, subject.history,
-               found.details);
+  SayGuarantee(epsilon, most, subject.history, found.details);
+  if (most >= 1) {
+    found.details.set_guarantee(
+        "No guarantee at this epsilon: delta is not known to be below 1. At a greater one there "
+        "may "
+        "be one.");
+  }
   if (found.planned.has_value()) *response.mutable_planned_delta() = ToProto(*found.planned);
   *response.mutable_details() = std::move(found.details);
   return response;

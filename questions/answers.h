@@ -27,6 +27,7 @@ struct HeldLedger {
   bool is_budget = false;                    // `history` is what it set aside
   std::string budget = {};                   // that it is under: one filter for all its runs
   bool alone = false;                        // that budget is another server's, whatever its name
+  std::vector<std::string> ancestors = {};   // of a fork, whose prefix was granted to them
   std::vector<v1::BudgetGrant> grants = {};  // of a run, its last one; of a budget, all
   bool has_blocks = false;                   // the budget: each has the whole bound
 };

@@ -10,8 +10,9 @@
 namespace dpledger::questions {
 namespace {
 
-// An odometer's number above this tells nobody anything: odds of e^10 are 22,000 to 1.
+// An ε above this tells hardly anybody anything: odds of e^10 are 22,000 to 1.
 constexpr double kUseful = 10;
+constexpr char kNoUse[] = " An epsilon above 10 bounds little of use.";
 
 // "user"; "record" where units differ, or nothing says what one is.
 std::string UnitOf(const v1::AnswerDetails& details) {
@@ -90,14 +91,14 @@ std::string GuaranteeOf(const v1::AnswerDetails& details, double bound) {
   if (!Describe(details, what)) return "";
   std::string text = Doubts(details);
   if (details.regime() == v1::ODOMETER) {
-    absl::StrAppend(&text,
-                    "No differential privacy: an odometer, of the runs that happened. What they "
-                    "released has changed the odds ",
-                    what.odds,
-                    " by a factor of at most e to this number, at every time so far, but for a "
-                    "probability of delta over their own outputs. Of runs that did not happen it "
-                    "says nothing.");
-    if (bound > kUseful) text += " It is so large that it bounds nothing of use.";
+    absl::StrAppend(
+        &text,
+        "No differential privacy: an odometer, of the runs that happened. What they "
+        "released has changed the odds ",
+        what.odds,
+        " by a factor of at most e^epsilon, at every time so far, but for a probability "
+        "of delta over their own outputs. Of runs that did not happen it says nothing.");
+    if (bound > kUseful) text += kNoUse;
     return text;
   }
   if (details.regime() != v1::FIXED_PLAN && details.regime() != v1::FILTER) return "";
@@ -108,7 +109,8 @@ std::string GuaranteeOf(const v1::AnswerDetails& details, double bound) {
   text += details.regime() == v1::FIXED_PLAN
               ? " It holds if noise, samples and the number of rounds did not depend on outputs."
               : " It is the bound of the declared filter, and holds whatever was chosen after "
-                "looking at outputs.";
+                "looking at outputs, as long as nothing is released that would cross it.";
+  if (bound > kUseful) text += kNoUse;
   absl::StrAppend(&text, " It does not hide ", what.not_told,
                   "what the data show of many together, or the data from whoever holds them.");
   return text;

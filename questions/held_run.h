@@ -39,6 +39,8 @@ namespace dpledger::questions {
 
 // The reason of a refusal: by more than its ledger's filter.
 inline constexpr char kFilterCrossed[] = "FILTER_CROSSED";
+// By what has no bound in the filter's terms (accountant/filter/filter.h).
+inline constexpr char kCannotCount[] = "FILTER_CANNOT_COUNT";
 // By more than is left of its ledger's budget.
 inline constexpr char kBudgetExceeded[] = "BUDGET_EXCEEDED";
 

@@ -236,6 +236,7 @@ absl::StatusOr<HeldLedger> HeldOf(const Lineage& lineage, const SubjectOptions& 
   held.history = HistoryOf(declaration.budget().empty() ? lineage : Lineage{own});
   held.is_budget = declaration.kind() == v1::BUDGET;
   held.budget = declaration.budget();
+  for (size_t i = 1; i < lineage.size(); ++i) held.ancestors.push_back(lineage[i].name);
   held.alone = own.reader->first().has_import() || !options.of_one_server;
   const HistoryReader::Grants& grants = own.reader->grants();
   if (!held.budget.empty() || held.is_budget) {

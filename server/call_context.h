@@ -27,6 +27,8 @@ struct CallContext {
   // Whose turns and quotas the call takes: the caller's name, or, where nobody knows callers, the
   // connection.
   std::string party;
+  // The server itself asks, for its lists: of entries alone, whatever is known of others.
+  bool own = false;
   size_t request_bytes = 0;  // as they came
   std::string peer;  // the caller's address, as the transport writes it; for log lines alone
 

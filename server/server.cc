@@ -46,7 +46,11 @@ RecomputeOptions RecomputeOf(const ServerOptions& options) {
 }
 
 // Of the server itself, which needs no right.
-CallContext OwnQuestion() { return {}; }
+CallContext OwnQuestion() {
+  CallContext call;
+  call.own = true;
+  return call;
+}
 
 }  // namespace
 

@@ -77,7 +77,7 @@ auto AccountingService::Answer(const Request& request, const CallContext& call) 
     if (!of.dataset().empty()) return OverDataset(of, group_size, call, limits);
     ASSIGN_OR_RETURN(questions::Subject subject,
                      subjects_.Gather(of, group_size, limits, MayCountFor(call)));
-    RETURN_IF_ERROR(CheckBudgetsHold(subject));
+    RETURN_IF_ERROR(CheckBudgetsHold(subject, call.own));
     return subject;
   };
   return questions::AnswerCall(request, gather, limits);
@@ -133,27 +133,39 @@ absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(
   ASSIGN_OR_RETURN(const Lineage lineage, subjects_.ReadLineage(request.budget(), limits));
   ASSIGN_OR_RETURN(v1::ComputeBudgetResponse response,
                    questions::AnswerBudget(lineage[0].part(), request, limits, &budget_uses_));
-  AddRuns(response);
-  RETURN_IF_ERROR(AddPace(lineage, limits, response));
+  AddRuns(call, response);
+  // Without a pace the answer is an answer.
+  if (const absl::Status known = AddPace(lineage, limits, response); !known.ok()) {
+    response.clear_pace();
+  }
   return response;
 }
 
-absl::Status AccountingService::CheckBudgetsHold(const questions::Subject& subject) const {
+absl::Status AccountingService::CheckBudgetsHold(const questions::Subject& subject,
+                                                 bool of_entries) const {
   if (!runs_.overspent) return absl::OkStatus();
-  for (const questions::HeldLedger& held : subject.held) {
-    if (!held.is_budget || held.alone) continue;
-    const auto overspent = runs_.overspent(held.name);
-    if (!overspent.empty()) return questions::Overspent(overspent.front());
+  std::vector<questions::HeldLedger> held = subject.held;
+  if (subject.under_budget.has_value()) held.push_back(*subject.under_budget);
+  for (const questions::HeldLedger& one : held) {
+    if (one.alone || (one.budget.empty() && !one.is_budget)) continue;
+    for (const v1::FilterSpending& run : runs_.overspent(one.is_budget ? one.name : one.budget)) {
+      const auto& ancestors = one.ancestors;
+      const bool is_ancestor =
+          std::find(ancestors.begin(), ancestors.end(), run.ledger()) != ancestors.end();
+      if (is_ancestor || (one.is_budget && !of_entries)) return questions::Overspent(run);
+    }
   }
   return absl::OkStatus();
 }
 
-void AccountingService::AddRuns(v1::ComputeBudgetResponse& response) const {
+void AccountingService::AddRuns(const CallContext& call,
+                                v1::ComputeBudgetResponse& response) const {
   if (!runs_.spending) return;
   for (const v1::FilterSpending& run : runs_.overspent(response.budget().name())) {
     if (response.overspent_size() < kMostOverspent) response.add_overspent(run.ledger());
   }
   for (const v1::BudgetGrant& grant : response.grants()) {
+    if (!may_ask_(call.caller, grant.ledger())) continue;
     std::optional<v1::FilterSpending> spending = runs_.spending(grant.ledger());
     if (spending.has_value()) *response.add_runs() = *std::move(spending);
   }

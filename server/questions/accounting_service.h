@@ -95,6 +95,10 @@ class AccountingService {
   const AccountingLimits& limits() const { return limits_; }
   accountant::Limits LimitsOf(const CallContext& call) const;
   MayCount MayCountFor(const CallContext& call) const;
+  // FAILED_PRECONDITION (BUDGET_EXCEEDED) if a run has spent more than a budget in the subject has
+  // granted it, unless the question is of entries alone; or if that run is an ancestor of a fork in
+  // it.
+  absl::Status CheckBudgetsHold(const questions::Subject& subject, bool of_entries = false) const;
 
  private:
   template <typename Request>
@@ -103,11 +107,9 @@ class AccountingService {
                                                  const CallContext& call,
                                                  const accountant::Limits& limits);
 
-  // FAILED_PRECONDITION (BUDGET_EXCEEDED) if a run has spent more than a budget in the subject
-  // granted it.
-  absl::Status CheckBudgetsHold(const questions::Subject& subject) const;
-  // What is known of the runs, and the pace at which the budget was granted of late.
-  void AddRuns(v1::ComputeBudgetResponse& response) const;
+  // What is known of the runs that the caller may ask about, and the pace at which the budget was
+  // granted of late.
+  void AddRuns(const CallContext& call, v1::ComputeBudgetResponse& response) const;
   absl::Status AddPace(const Lineage& budget, const accountant::Limits& limits,
                        v1::ComputeBudgetResponse& response);
   // How many entries the ledger had at that time; at least one.

@@ -144,12 +144,15 @@ absl::StatusOr<v1::Ledger> LedgerService::ForkLedger(const v1::ForkLedgerRequest
 absl::Status LedgerService::CheckNoneOverspent(const v1::GrantBudgetRequest& request) const {
   const bool gives_back = request.change() == v1::GRANT_WHAT_IS_SPENT || request.plan().empty();
   if (gives_back || !parts_.overspent) return absl::OkStatus();
-  for (const v1::FilterSpending& run : parts_.overspent(request.budget())) {
-    if (run.ledger() == request.ledger()) continue;
+  const std::vector<v1::FilterSpending> overspent = parts_.overspent(request.budget());
+  const auto is_it = [&](const auto& run) { return run.ledger() == request.ledger(); };
+  if (std::any_of(overspent.begin(), overspent.end(), is_it)) return absl::OkStatus();
+  for (const v1::FilterSpending& run : overspent) {
     const absl::Status why = questions::Overspent(run);
     return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            why.message(), "; nothing is granted to others until it is granted what it has spent")),
+        absl::FailedPreconditionError(absl::StrCat(why.message(),
+                                                   "; nothing is granted to others until it is "
+                                                   "granted what it has spent, while it is open")),
         ReasonOf(why));
   }
   return absl::OkStatus();

@@ -3,11 +3,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "ledger_store/evidence/start_check.h"
 
@@ -17,6 +19,7 @@ namespace {
 constexpr int kNiceness = 10;
 constexpr size_t kPageLedgers = 1000;
 constexpr absl::Duration kBetween = absl::Milliseconds(1);  // two ledgers: the disk is others'
+constexpr int kSayAfter = 6;                                // times
 constexpr absl::Duration kTryAgain = absl::Seconds(5);      // where the store is away
 
 }  // namespace
@@ -47,8 +50,21 @@ bool EvidenceCheck::Sleep(absl::Duration time) {
 }
 
 absl::Status EvidenceCheck::Check(const std::string& ledger) {
+  try {
+    return Look(ledger);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+absl::Status EvidenceCheck::Look(const std::string& ledger) {
   ASSIGN_OR_RETURN(const std::optional<SignedCheckpoint> last, notary_.Latest(ledger));
-  if (!last.has_value()) return absl::OkStatus();
+  if (!last.has_value()) {
+    // It has none yet; or another process has just signed it, and this one takes that over soon.
+    const absl::Status stored = store_.checkpoints().Latest(ledger).status();
+    return absl::IsNotFound(stored) ? absl::OkStatus()
+                                    : absl::UnavailableError("its checkpoint is not known yet");
+  }
   const absl::Status found = CheckEvidence(store_.checkpoints(), ledger, *last);
   if (!absl::IsDataLoss(found)) return found;
   // It may have been signed between the two looks, which makes its tiles wider.
@@ -70,7 +86,12 @@ void EvidenceCheck::Run() {
     }
     for (const v1::Ledger& ledger : *page) {
       absl::Status found = Check(ledger.name());
-      while (!found.ok() && !absl::IsDataLoss(found) && !absl::IsNotFound(found)) {
+      for (int again = 0; !found.ok() && !absl::IsDataLoss(found) && !absl::IsNotFound(found);
+           ++again) {
+        if (again == kSayAfter) {
+          log_.Write(LogLevel::kWarning, "evidence_check_waits",
+                     {{"ledger", ledger.name()}, {"message", std::string(found.message())}});
+        }
         if (!Sleep(kTryAgain)) return;
         found = Check(ledger.name());
       }

@@ -34,6 +34,7 @@ class EvidenceCheck {
  private:
   void Run();
   absl::Status Check(const std::string& ledger);
+  absl::Status Look(const std::string& ledger);
   // Whether it is to go on.
   bool Sleep(absl::Duration time);
 

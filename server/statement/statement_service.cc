@@ -134,9 +134,12 @@ absl::Status StatementService::Account(const v1::GetStatementRequest& request,
   subject.add_ledgers(names[0]);
   subject.set_up_to_sequence(request.up_to_sequence());
   const uint64_t group_size = request.options().group_size();
-  const absl::StatusOr<questions::Subject> whole =
+  absl::StatusOr<questions::Subject> whole =
       facts.of_dataset ? accounting_.subjects().GatherAll(names, group_size, limits)
                        : accounting_.subjects().Gather(subject, group_size, limits, may_count);
+  if (whole.ok()) {
+    if (const absl::Status holds = accounting_.CheckBudgetsHold(*whole); !holds.ok()) whole = holds;
+  }
   if (whole.ok()) {
     RETURN_IF_ERROR(Answer(*whole, request.options(), limits, facts));
   } else if (IsRefusal(whole.status()) || facts.of_dataset) {

@@ -14,7 +14,8 @@ constexpr double kNearlyFull = 0.8;
 }  // namespace
 
 void LedgerIndex::NoteSpending(const LedgerRow& row) {
-  if (row.summary == nullptr) return;
+  // Copies are of no budget of this server; of what is not known, the last that was stays.
+  if (row.summary == nullptr || !row.summary->has_spending() || row.ledger.has_import()) return;
   const v1::FilterSpending& spending = row.summary->spending();
   const std::string& name = row.ledger.name();
   if (row.ledger.declaration().kind() == v1::BUDGET) {

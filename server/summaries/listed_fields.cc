@@ -56,7 +56,7 @@ FieldValue Remaining(const Listed& of) {
   if (of.summary == nullptr || !of.summary->has_spending()) return std::monostate();
   const v1::FilterSpending& spending = of.summary->spending();
   const double bound = spending.budget().empty() ? spending.bound() : spending.granted();
-  if (!(bound > 0)) return 0.0;
+  if (!(bound > 0)) return spending.spent() > 0 ? FieldValue(-1.0) : FieldValue();
   return 1 - spending.spent() / bound;
 }
 

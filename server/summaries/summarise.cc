@@ -1,6 +1,7 @@
 #include "server/summaries/summarise.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,24 +49,35 @@ absl::Status CountEntries(LedgerReader& store, uint64_t counted, v1::LedgerSumma
   return absl::OkStatus();
 }
 
-// What the refusal says was spent of a filter, or a grant, that was crossed.
+// What the refusal says was spent of a filter, or a grant, that was crossed. What cannot be counted
+// is no less than all.
 void SetCrossed(const v1::Ledger& ledger, const absl::Status& status, v1::LedgerSummary& summary) {
   const ErrorReason reason = ReasonOf(status);
-  const bool of_grant = reason.reason == questions::kBudgetExceeded;
-  if (!of_grant && reason.reason != questions::kFilterCrossed) return;
-  const auto number = [&](const char* key, double& value) {
+  const auto number = [&](const char* key) {
+    double value = 0;
     const auto found = reason.metadata.find(key);
-    return found != reason.metadata.end() && absl::SimpleAtod(found->second, &value);
+    return found != reason.metadata.end() && absl::SimpleAtod(found->second, &value) ? value : 0;
   };
-  double spent = 0, bound = 0;
-  if (!number("spent", spent) || !number("bound", bound)) return;
-  v1::FilterSpending& spending = *summary.mutable_spending();
+  const bool of_grant = reason.reason == questions::kBudgetExceeded;
+  v1::FilterSpending spending;
   spending.set_ledger(ledger.name());
-  spending.set_spent(spent);
-  spending.set_crossed(true);
-  if (!of_grant) return spending.set_bound(bound);
   spending.set_budget(ledger.declaration().budget());
-  spending.set_granted(bound);
+  spending.set_crossed(true);
+  if (of_grant || reason.reason == questions::kFilterCrossed) {
+    if (const auto of = reason.metadata.find("ledger");
+        of == reason.metadata.end() || of->second != ledger.name()) {
+      return;  // an ancestor's
+    }
+    spending.set_spent(number("spent"));
+    if (!of_grant) spending.set_bound(number("bound"));
+    spending.set_granted(number(of_grant ? "bound" : "granted"));
+  } else if (!spending.budget().empty() &&
+             (reason.reason == questions::kCannotCount || reason.reason == "NO_ANALYSIS")) {
+    spending.set_spent(std::numeric_limits<double>::infinity());
+  } else {
+    return;
+  }
+  *summary.mutable_spending() = std::move(spending);
 }
 
 v1::Refusal Worded(const absl::Status& status) {
@@ -143,7 +155,8 @@ std::optional<v1::Refusal> RefusalOf(const absl::Status& status) {
     default:
       break;
   }
-  if (ReasonOf(status).reason == "OUT_OF_MEMORY") return std::nullopt;
+  const std::string reason = ReasonOf(status).reason;
+  if (reason == "OUT_OF_MEMORY" || reason == "QUESTION_TOO_LARGE") return std::nullopt;
   return Worded(status);
 }
 

@@ -2,9 +2,11 @@
 // has spent too much, and when a budget would be full.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "dpledger/v1/statement_service.grpc.pb.h"
 #include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
 #include "tests/support/await_that.h"
@@ -172,6 +174,57 @@ TEST_F(BudgetServiceTest, OverspentByLateEntriesItPromisesNothingAndGrantsNothin
     Epsilon("b", status);
     EXPECT_TRUE(IsOk(status));
   }
+}
+
+// No way round: by a fork, in a statement, through an event that nobody can count.
+TEST_F(BudgetServiceTest, OverspentBudgetIsAnsweredByNobody) {
+  CreateBudget();
+  CreateRun("a", "ADAPTIVE");
+  ASSERT_TRUE(IsOk(Grant("a", 50)));
+  Append("a", 50);
+  Append("a", 10, /*late=*/true);
+  testing::AwaitThat([&] { return Ask().overspent_size() == 1; });
+  v1::ForkLedgerRequest fork;
+  fork.set_parent(NameOf("a"));
+  fork.set_name(NameOf("fork"));
+  fork.set_request_id("fork");
+  ASSERT_TRUE(IsOk(Call(server_.ledgers(), &v1::LedgerService::Stub::ForkLedger, fork)));
+  grpc::Status status;
+  Epsilon("fork", status);
+  EXPECT_TRUE(
+      IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED", NameOf("a")));
+  const auto statements = v1::StatementService::NewStub(server_.channel());
+  for (const char* ledger : {"b", "fork", "a"}) {
+    v1::GetStatementRequest request;
+    request.set_ledger(NameOf(ledger));
+    v1::Statement statement;
+    ASSERT_TRUE(
+        IsOk(Call(*statements, &v1::StatementService::Stub::GetStatement, request, &statement)));
+    EXPECT_EQ(statement.answer().refusal().reason(), "BUDGET_EXCEEDED") << ledger;
+  }
+  v1::AppendBatchRequest batch = Batch(NameOf("a"), "w", "uncountable");
+  *batch.add_entries()->mutable_late_event()->mutable_event() =
+      accountant::FromText<v1::Event>("mechanism { epsilon_delta { epsilon: 5 delta: 0.001 } }");
+  ASSERT_TRUE(IsOk(Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, batch)));
+  testing::AwaitThat([&] { return std::isinf(Ask().runs(0).spent()); });
+  EXPECT_THAT(Ask().overspent(), ElementsAre(NameOf("a")));
+  Epsilon("b", status);
+  EXPECT_TRUE(IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED", "inf"));
+}
+
+TEST_F(BudgetServiceTest, EachOfSeveralOverspentRunsMayBeGrantedWhatItSpent) {
+  CreateBudget();
+  for (const char* run : {"a", "c"}) {
+    CreateRun(run, "ADAPTIVE");
+    ASSERT_TRUE(IsOk(Grant(run, 20)));
+    Append(run, 20);
+  }
+  Append("a", 5, /*late=*/true);
+  Append("c", 5, /*late=*/true);
+  testing::AwaitThat([&] { return Ask().overspent_size() == 2; });
+  EXPECT_TRUE(IsOk(Grant("a", 25)));
+  EXPECT_TRUE(IsOk(Grant("c", 25)));
+  testing::AwaitThat([&] { return Ask().overspent_size() == 0; });
 }
 
 TEST_F(BudgetServiceTest, SaysWhenItWouldBeFull) {

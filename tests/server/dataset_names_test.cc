@@ -85,8 +85,9 @@ TEST(LedgerIndex, KnowsBudgetsThatAreNearlyFullOrOverspent) {
   LedgerIndex index;
   uint64_t size = 0;
   const auto tell = [&](const std::string& name, const v1::FilterSpending& spending,
-                        v1::LedgerState state = v1::OPEN) {
+                        v1::LedgerState state = v1::OPEN, bool is_copy = false) {
     v1::Ledger ledger;
+    if (is_copy) ledger.mutable_import();
     ledger.set_name(name);
     ledger.set_size(++size);
     ledger.set_state(state);
@@ -117,6 +118,8 @@ TEST(LedgerIndex, KnowsBudgetsThatAreNearlyFullOrOverspent) {
   EXPECT_TRUE(index.Overspent("c").empty());
   tell("run", SpentOf("run", 3));
   EXPECT_EQ(index.overspent(), 1u);
+  tell("copy", SpentOf("copy", 30, /*crossed=*/true), v1::OPEN, /*is_copy=*/true);
+  EXPECT_EQ(index.overspent(), 1u) << "whoever may import could end any budget";
 }
 
 }  // namespace

@@ -51,12 +51,14 @@ const assignment = ({ declaration = {} }: Ledger) =>
   `A unit's block: ${visible(declaration.blockAssignment)}.`;
 
 /** When it will be full, if as much is granted in each day to come as of late. */
-function Pace({ of: pace }: { of: BudgetPace }) {
+function Pace({ of: pace, isFull }: { of: BudgetPace; isFull: boolean }) {
   const day = (time: string | undefined) => (time ?? "").slice(0, 10);
   return (
     <p class="muted">
       {textUp(number(pace.spentBefore))} was granted on {day(pace.since)}.{" "}
-      {pace.runsOut ? (
+      {isFull ? (
+        "It is full."
+      ) : pace.runsOut ? (
         <>
           At this pace it is full on <strong>{day(pace.runsOut)}</strong>.
         </>
@@ -101,7 +103,7 @@ function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Le
         {ledger.state === "SEALED" && " It is sealed: nothing more is granted."}
       </p>
       {overspent.length > 0 && <Overspent of={overspent} />}
-      {pace && <Pace of={pace} />}
+      {pace && <Pace of={pace} isFull={spent >= bound} />}
       {grants.length > 0 && (
         <Table
           columns={[{ label: "Run", class: "main" }, "May cost", "Spent"]}
