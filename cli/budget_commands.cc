@@ -100,7 +100,7 @@ std::string PaceText(const v1::ComputeBudgetResponse& answer) {
   if (answer.spending().spent() >= answer.spending().bound())
     return Row("at this pace", "it is full");
   const std::string since = DayText(pace.since());
-  if (!pace.has_runs_out()) return Row("at this pace", absl::StrCat("not full in 100 years"));
+  if (!pace.has_runs_out()) return Row("at this pace", "not full in 100 years");
   return Row("at this pace", absl::StrCat("full on ", DayText(pace.runs_out()), "; on ", since, " ",
                                           TextUp(pace.spent_before()), " was granted"));
 }
