@@ -146,16 +146,15 @@ absl::Status LedgerService::CheckNoneOverspent(const v1::GrantBudgetRequest& req
   if (gives_back || !parts_.overspent) return absl::OkStatus();
   const std::vector<v1::FilterSpending> overspent = parts_.overspent(request.budget());
   const auto is_it = [&](const auto& run) { return run.ledger() == request.ledger(); };
-  if (std::any_of(overspent.begin(), overspent.end(), is_it)) return absl::OkStatus();
-  for (const v1::FilterSpending& run : overspent) {
-    const absl::Status why = questions::Overspent(run);
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(why.message(),
-                                                   "; nothing is granted to others until it is "
-                                                   "granted what it has spent, while it is open")),
-        ReasonOf(why));
+  if (overspent.empty() || std::any_of(overspent.begin(), overspent.end(), is_it)) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  const absl::Status why = questions::Overspent(overspent.front());
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(why.message(),
+                                                 "; nothing is granted to others until it is "
+                                                 "granted what it has spent, while it is open")),
+      ReasonOf(why));
 }
 
 absl::StatusOr<v1::GrantBudgetResponse> LedgerService::GrantBudget(

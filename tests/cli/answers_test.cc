@@ -311,11 +311,10 @@ TEST(AnswerText, ShowsAllThatItStandsOn) {
 TEST(AnswerText, SaysThatAnOdometerIsNoDifferentialPrivacy) {
   v1::ComputeEpsilonResponse answer = Example();
   answer.mutable_details()->set_regime(v1::ODOMETER);
-  EXPECT_THAT(
-      cli::ToText(answer),
-      AllOf(HasSubstr("epsilon            1   by an odometer, which is no differential "
-                      "privacy\n"),
-            HasSubstr("\nregime             ODOMETER\n")));
+  EXPECT_THAT(cli::ToText(answer),
+              AllOf(HasSubstr("epsilon            1   by an odometer, which is no differential "
+                              "privacy\n"),
+                    HasSubstr("\nregime             ODOMETER\n")));
   v1::ComputeDeltaResponse delta;
   delta.mutable_delta()->set_upper(0.25);
   *delta.mutable_details() = answer.details();
