@@ -1,12 +1,13 @@
 // How the accountant does over the whole range of what it may be asked, not only where it is
 // typical:
 //   settings      ε of DP-SGD at random settings (tests/support/random_setting.h), wanted gap 1e-3
+//   box           the same over all that may be asked, up to where it means nothing any more
 //   compositions  ε of one to five random events of different kinds
 //                 (tests/support/random_composition.h), wanted gap 1e-4
 //   calibrations  the unknown of a random setting in even questions, in odd ones the factor on a
 //                 random composition's noise; wanted gap 1e-4
 //
-//   sweep_benchmark [--over settings|compositions|calibrations] [--seconds S] [--count N]
+//   sweep_benchmark [--over settings|box|compositions|calibrations] [--seconds S] [--count N]
 //                   [--first I] [--only KIND] [--lines FILE] [--table FILE]
 //
 // Ends after S seconds or N questions, whichever comes first. Prints the figures as one JSON
@@ -215,14 +216,15 @@ Arguments Parse(int argc, char** argv) {
     }
   }
   if (!good) {
-    std::fprintf(stderr,
-                 "usage: %s [--over settings|compositions|calibrations] [--seconds S] [--count N] "
-                 "[--first I] [--only KIND] [--lines FILE] [--table FILE]\n",
-                 argv[0]);
+    std::fprintf(
+        stderr,
+        "usage: %s [--over settings|box|compositions|calibrations] [--seconds S] [--count N] "
+        "[--first I] [--only KIND] [--lines FILE] [--table FILE]\n",
+        argv[0]);
     std::exit(2);
   }
   if (!arguments.only.empty()) {
-    if (arguments.subject == SubjectNamed("settings"))
+    if (arguments.subject == SubjectNamed("settings") || arguments.subject == SubjectNamed("box"))
       bench::Die("--only: settings are of one kind; ask --over compositions or calibrations");
     if (!testing::IsKind(arguments.only))
       bench::Die(absl::StrCat("--only ", arguments.only, ": no kind of event of that name"));

@@ -25,8 +25,7 @@ Composition CompositionOf(const testing::RandomSetting& setting) {
   return composition;
 }
 
-SweepQuestion SettingQuestion(uint64_t index, const std::string&) {
-  const testing::RandomSetting setting = testing::RandomSettingAt(index);
+SweepQuestion QuestionOf(const testing::RandomSetting& setting) {
   return {absl::StrFormat(R"("q":%.17g,"noise_multiplier":%.17g,"steps":%d,"delta":%.17g)",
                           setting.sampling_probability, setting.noise_multiplier, setting.steps,
                           setting.delta),
@@ -35,6 +34,14 @@ SweepQuestion SettingQuestion(uint64_t index, const std::string&) {
           [setting](const Options& options) {
             return ComputeEpsilon(CompositionOf(setting), setting.delta, options);
           }};
+}
+
+SweepQuestion SettingQuestion(uint64_t index, const std::string&) {
+  return QuestionOf(testing::RandomSettingAt(index));
+}
+
+SweepQuestion BoxQuestion(uint64_t index, const std::string&) {
+  return QuestionOf(testing::RandomBoxSettingAt(index));
 }
 
 // What is said of a composition, and its class.
@@ -102,6 +109,7 @@ SweepQuestion CalibrationQuestion(uint64_t index, const std::string& only) {
 }
 
 constexpr Subject kSubjects[] = {{"settings", 1e-3, 2, SettingQuestion},
+                                 {"box", 1e-3, 2, BoxQuestion},
                                  {"compositions", 1e-4, 2, CompositionQuestion},
                                  {"calibrations", 1e-4, 1, CalibrationQuestion}};
 
