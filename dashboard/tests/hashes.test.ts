@@ -102,14 +102,16 @@ test("a key is taken only under the id of its own bytes", () => {
           (_: string, digit: string) => `+${digit === "0" ? "1" : "0"}`,
         ),
       ),
-    /id is not that of its bytes/,
+    /: mistyped: its name, id and bytes/,
   );
   assert.throws(
     () => parseKey(log_key.replace("example", "exampel")),
-    /id is not that of its bytes/,
+    /: mistyped: its name, id and bytes/,
   );
-  for (const wrong of ["", "name", "name+12345678", "name+12345678+AAAA", log_key.slice(0, -4)])
-    assert.throws(() => parseKey(wrong), /not a verifier key/, wrong);
+  for (const wrong of ["", "name", "name+12345678", `${log_key} ${log_key}`])
+    assert.throws(() => parseKey(wrong), /: no key: a key reads/, wrong);
+  for (const wrong of ["name+12345678+AAAA", log_key.slice(0, -4)])
+    assert.throws(() => parseKey(wrong), /: cut or mistyped/, wrong);
 });
 
 test("inclusion proofs lead to the root, and to no other with one bit changed", () => {

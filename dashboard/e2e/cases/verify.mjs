@@ -2,12 +2,20 @@
 // does not.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
 import { checked, command, outcomes, text, until, onBrowser, onServer } from "../case.mjs";
 import { append, create, declared, fill, gaussian, nameOf, poisson, steps } from "../ledgers.mjs";
 import { sleep, startProgram, startServer } from "../server.mjs";
+
+// A verifier key that is well formed, of nobody.
+function keyOf(name, type) {
+  const bytes = Buffer.concat([Buffer.from([type]), Buffer.alloc(32, 7)]);
+  const id = createHash("sha256").update(`${name}\n`).update(bytes).digest("hex").slice(0, 8);
+  return { id, text: `${name}+${id}+${bytes.toString("base64")}` };
+}
 
 export const cases = {
   "a ledger verifies from the server, and again as a continuation": onServer(
@@ -180,11 +188,11 @@ export const cases = {
         assert.equal(alone.outcome, "none");
         assert.match(alone.words, /No witness is known/);
         assert.match(alone.all, /That others see this same history: that takes a witness/);
-        assert.equal(
-          (await look(key)).outcome,
-          "failed",
-          "who gave a witness's key expects its cosignature",
-        );
+        const absent = await look(key);
+        assert.equal(absent.outcome, "missing", "its key was given, and it did not cosign");
+        assert.match(absent.all, /were signed, without a witness of yours/);
+        assert.match(absent.all, /Witness witness\.example\/w: has not cosigned/);
+        assert.doesNotMatch(absent.all, /Do not rely/, "nothing contradicts the record");
         // The server again, at the same address, with the witness beside it.
         const listen = server.address;
         await tab.goto("about:blank"); // or its stream would hold the server up
@@ -220,14 +228,31 @@ export const cases = {
         const known = await look(key);
         assert.equal(known.outcome, "held");
         assert.match(known.words, /is cosigned by witness\.example\/w/);
-        assert.match(known.all, /The witness that you named saw the same registry/);
+        assert.match(known.all, /A witness that you trust saw the same registry/);
+        assert.match(known.all, /Witness witness\.example\/w: cosigned, checked with your key/);
+        assert.match(unknown.all, /Witness witness\.example\/w: cosigned, it is said/);
         assert.doesNotMatch(known.all, /that takes a witness/);
         const other = execFileSync(
           join(bin, "dpledger-witness"),
           ["--signing-key", join(folder, "other.pem"), "--name", origin, "--print-key"],
           { encoding: "utf8" },
         ).trim();
-        assert.equal((await look(other)).outcome, "failed", "another key of the same name");
+        const bent = await look(other);
+        assert.equal(bent.outcome, "failed", "another key of the same name");
+        assert.match(bent.all, /witness\.example\/w: cosigned by another key than yours/);
+        // Kept, it is used without being given; a witness of another registry is none missed.
+        await look(key);
+        await tab.click("text=Keep it in this browser");
+        const kept = await look("");
+        assert.equal(kept.outcome, "held");
+        await tab.evaluate(
+          (text) => localStorage.setItem("dpledger.keys", JSON.stringify([text])),
+          keyOf("elsewhere.example/w", 4).text,
+        );
+        const foreign = await look("");
+        assert.equal(foreign.outcome, "none");
+        assert.match(foreign.all, /elsewhere\.example\/w: has not cosigned/);
+        assert.match(foreign.all, /entries shown are the ones that were signed/);
         assert.deepEqual(trouble, []);
       } finally {
         await Promise.all(browser.contexts().map((context) => context.close()));
@@ -297,7 +322,7 @@ export const cases = {
           await until(tab, () => !document.querySelector("[data-before]"));
           await checked(tab);
           const found = await outcomes(tab);
-          return { found, failed: Object.values(found).includes("failed") };
+          return { found, failed: Object.values(found).includes("failed"), words: await text(tab) };
         };
         const whole = await check(good);
         assert.equal(whole.failed, false, JSON.stringify(whole.found));
@@ -317,8 +342,31 @@ export const cases = {
             `${address}: bit ${i % 8} of byte ${at} flipped`,
           );
         }
-        assert.equal((await check(good.subarray(0, 20000))).failed, true, "cut off");
-        assert.equal((await check(Buffer.from("hello"))).failed, true, "no bundle");
+        // A file that is cut, or none, says nothing of a ledger.
+        const held = ({ found }) => Object.values(found).includes("held");
+        for (const at of [first + 100, 20000, last, good.length - 512]) {
+          const cut = await check(good.subarray(0, at));
+          assert.equal(cut.failed, false, `cut at ${at}`);
+          assert.match(cut.words, /This bundle is cut off/);
+          assert.ok(cut.words.includes(`ends after ${at.toLocaleString("en")} bytes`), cut.words);
+          assert.doesNotMatch(cut.words, /are the ones that were signed/);
+        }
+        const tar = Buffer.from(good);
+        tar[100] ^= 1; // of its first header: as another program writes it
+        const jsonl = good.subarray(last + 513, last + 1700);
+        for (const [what, why] of [
+          [Buffer.alloc(0), /It is empty/],
+          [Buffer.from("hello"), /shorter than any bundle/],
+          [Buffer.alloc(5000), /does not begin as a bundle does/],
+          [jsonl, /does not begin as a bundle does/],
+          [tar, /does not begin as a bundle does/],
+        ]) {
+          const none = await check(what);
+          assert.equal(none.failed || held(none), false);
+          assert.match(none.words, /This file is no bundle/);
+          assert.match(none.words, why);
+          assert.doesNotMatch(none.words, /Do not rely|Keep the evidence/);
+        }
         assert.deepEqual(trouble, []);
         if (address.startsWith("file:"))
           assert.deepEqual(
@@ -329,6 +377,133 @@ export const cases = {
         await context.close();
       }
     }),
+
+  "a slip with a key is named as one, and the checks run again with each that is whole": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      await create(server, "keyed", declared("keyed", "example"));
+      await append(server, "keyed", steps(0, 5, poisson(0.01), 1));
+      await sleep(600);
+      const log = (await server.call("AuditService/GetCheckpoint", {})).verifierKeys[0];
+      const [name, id, rest] = log.split(/\+(.{8})\+/);
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/verify/default/keyed`);
+      await checked(tab);
+      const give = async (text, outcome, tone) => {
+        await tab.fill("main textarea", text);
+        await until(
+          tab,
+          ([outcome, tone]) =>
+            document.querySelector("[data-check=key]")?.dataset.outcome === outcome &&
+            document.querySelectorAll("[data-check]").length === 7 &&
+            document.querySelector(".verdict").className.trim() === `card verdict ${tone}`,
+          [outcome, tone],
+        );
+        return tab.evaluate(() => ({
+          faults: document.querySelector("[data-faults]").innerText,
+          all: document.body.innerText,
+        }));
+      };
+      // One letter of the end changed, the end cut, another text, another kind: not used, not red.
+      const turned = rest.at(9) === "A" ? "B" : "A";
+      for (const [slip, fault] of [
+        [`${name}+${id}+${rest.slice(0, 9)}${turned}${rest.slice(10)}`, /Line 1 is mistyped/],
+        [log.slice(0, -5), /Line 1 is cut or mistyped/],
+        ["my key", /Line 1 is no key: a key reads NAME\+ID\+BASE64/],
+        [keyOf("x", 9).text, /Line 1 is neither a log’s nor a witness’s key/],
+      ]) {
+        const said = await give(slip, "none", "held");
+        assert.match(said.faults, fault);
+        assert.match(said.faults, /It is not used/);
+        assert.doesNotMatch(said.all, /Do not rely/);
+      }
+      const good = await give(log, "held", "held");
+      assert.equal(good.faults, "");
+      assert.match(good.all, new RegExp(`Key ${id}, which you gave, signed both`));
+      const both = await give(`my key\n${log}`, "held", "held");
+      assert.match(both.faults, /Line 1 is no key/);
+      // Of another server; and of this name, which is a contradiction.
+      const foreign = await give(keyOf("other.example/registry", 1).text, "missing", "warn");
+      assert.match(foreign.all, /were signed, by no key that you gave/);
+      assert.match(foreign.all, /another server’s registry/);
+      assert.doesNotMatch(foreign.all, /Do not rely/);
+      const forged = await give(keyOf(name, 1).text, "failed", "bad");
+      assert.match(forged.all, /has this registry’s name.*but has not signed it/);
+      assert.match(forged.all, /Do not rely on what this ledger shows/);
+      // Kept by its name, shown, used, removed.
+      await give(log, "held", "held");
+      await tab.click("text=Keep it in this browser");
+      await until(tab, () => /which you keep, signed both/.test(document.body.innerText));
+      assert.equal(new URL(tab.url()).search, "");
+      await tab.reload();
+      await checked(tab);
+      assert.match(await text(tab), /which you keep, signed both/);
+      assert.ok(
+        (await tab.evaluate(() => document.querySelector("main table").innerText)).includes(name),
+      );
+      await tab.click(`[aria-label="Remove the key of ${name}"]`);
+      await until(
+        tab,
+        () => document.querySelector("[data-check=key]")?.dataset.outcome === "none",
+      );
+      assert.equal(await tab.evaluate(() => localStorage.getItem("dpledger.keys")), null);
+      await tab.goto(`${server.base}/verify/default/never-made`);
+      await checked(tab);
+      assert.match(await text(tab), /There is no such ledger here/);
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "a bundle of 2 GB is checked, and what nobody signed of it is passed over": onServer(
+    { filled: false },
+    async ({ server, browser, folder, bin, page }) => {
+      await create(server, "huge", declared("huge", "example"));
+      await append(server, "huge", steps(0, 300, poisson(0.01), 1));
+      await sleep(600);
+      const path = join(folder, "huge.bundle");
+      const at = ["--server", server.address, "--output", path];
+      command(bin, "ledger", "export", "huge", ...at);
+      const good = readFileSync(path);
+      const events = good.indexOf("events.jsonl\0");
+      const size = 2 * 1024 ** 3;
+      // events.jsonl of 2 GiB of zeros, which take no room on the disk.
+      const header = Buffer.from(good.subarray(events, events + 512));
+      header.write(`${size.toString(8).padStart(11, "0")}\0`, 124);
+      header.write("        ", 148);
+      const sum = header.reduce((total, byte) => total + byte, 0);
+      header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+      const write = (bytes) => {
+        writeFileSync(path, Buffer.concat([good.subarray(0, events), header]));
+        truncateSync(path, bytes);
+      };
+      const whole = events + 512 + size + 1024;
+      for (const address of [
+        `${server.base}/verify`,
+        `file://${page}/verifier/dpledger-verifier.html`,
+      ]) {
+        const { page: tab, context, trouble } = await openPage(browser);
+        await tab.goto(address);
+        const check = async (bytes) => {
+          write(bytes);
+          await tab.setInputFiles("input[type=file]", []);
+          await tab.setInputFiles("input[type=file]", path);
+          await checked(tab);
+          return { found: await outcomes(tab), words: await text(tab) };
+        };
+        const { found, words } = await check(whole);
+        assert.equal(found.entries, "held", words);
+        assert.match(words, /601 entries in the bundle are the ones that were signed/);
+        assert.match(words, /2147\.\d MB/);
+        await tab.reload();
+        const cut = await check(whole - 1024 - size / 2);
+        assert.deepEqual([cut.found.signature, cut.found.entries], ["held", "unfinished"]);
+        assert.match(cut.words, /This bundle is cut off/);
+        assert.match(cut.words, /ends after 1,07\d,\d+,\d+ bytes, in events\.jsonl/);
+        assert.deepEqual(trouble, []);
+        await context.close();
+      }
+    },
+  ),
 
   "verifying works without a secure context, and says that it is none": onServer(
     { flags: ["--http-host", "ledger.test"] },

@@ -2,25 +2,14 @@
 // and the page forgets it.
 import { batch } from "@preact/signals";
 import { urlOf } from "../prefix";
+import { keep, kept } from "../storage";
 import { headers, signedIn, signIn } from "./client";
 
-// That there was a cookie when this browser was last here; what holds is what the server says.
-const THERE = "dpledger.session";
-function remember(there: boolean) {
-  try {
-    if (there) localStorage.setItem(THERE, "cookie");
-    else localStorage.removeItem(THERE);
-  } catch {
-    // A browser that keeps nothing: the button says "Sign in", and calls are answered all the same.
-  }
-}
-function remembered(): boolean {
-  try {
-    return localStorage.getItem(THERE) !== null;
-  } catch {
-    return false;
-  }
-}
+// That there was a cookie when this browser was last here; what holds is what the server says. In a
+// browser that keeps nothing the button says "Sign in", and calls are answered all the same.
+const THERE = "session";
+const remember = (there: boolean) => keep(THERE, there ? "cookie" : undefined);
+const remembered = () => kept(THERE) !== undefined;
 export function startSession() {
   signedIn.value = remembered();
 }

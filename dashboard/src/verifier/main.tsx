@@ -1,16 +1,22 @@
 // One file, opened from the reader's own disk: it checks bundles, fetches nothing and keeps
 // nothing. A page that a server sends cannot convict that server; this one can.
 import { render } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Button, Title } from "../parts/parts";
-import type { Job } from "../verify/check";
+import { givenKeys } from "../verify/note";
 import { Drop, KeysField, useChecks, Verdict } from "../verify/verdict";
 
 function Verifier() {
   const [keys, setKeys] = useState("");
-  const [job, setJob] = useState<(Job & { file: File }) | undefined>();
+  const [file, setFile] = useState<File | undefined>();
+  const [tries, setTries] = useState(0);
+  const given = givenKeys(keys).keys.map((key) => key.text);
+  const job = useMemo(() => file && { file, given, kept: [] }, [file, tries, given.join("\n")]);
   const running = useChecks(job);
-  const begin = (file: File) => setJob({ file, keys });
+  const begin = (chosen: File) => {
+    setFile(chosen);
+    setTries(tries + 1); // the same file may have changed
+  };
   return (
     <main>
       <Title
@@ -19,7 +25,7 @@ function Verifier() {
           "Checks a ledger’s bundle on this machine. Nothing is sent or fetched: this file holds " +
           "all that it needs."
         }
-        actions={job && <Button onClick={() => begin(job.file)}>Run again</Button>}
+        actions={job && <Button onClick={() => setTries(tries + 1)}>Run again</Button>}
       />
       {job && (
         <Verdict

@@ -1,5 +1,6 @@
 // All checks of one ledger, in order, each reported by itself. A check holds, fails, or could not
-// be made; after a failure those that need it are not made, and say so.
+// be made; after a failure those that need it are not made, and say so. It fails only where the
+// evidence contradicts itself or what the reader knows; a cut file or another server's key do not.
 import { base64, hex, strictBase64 } from "../api/bytes";
 import { grouped } from "../text/numbers";
 import { dateWords } from "../text/dates";
@@ -13,7 +14,8 @@ import { checkHead } from "./registry";
 import { Lost, type Opening, type Source } from "./source";
 import { consistent, same } from "./tree";
 
-export type Outcome = "held" | "failed" | "none" | "unfinished";
+// missing: what the reader asked for is not there. unfinished: the evidence is not whole.
+export type Outcome = "held" | "failed" | "none" | "missing" | "unfinished";
 type CheckId = "signature" | "entries" | "formed" | "registry" | "history" | "key" | "witness";
 export interface Check {
   id: CheckId;
@@ -24,12 +26,21 @@ export interface Check {
   bytes?: number;
   expected?: string;
   found?: string;
+  witnesses?: Witness[];
+  stopped?: { title: string; meaning: string }; // what an unfinished check means
+}
+// What is known of one that cosigned, or whose key the reader has: whether its signature was
+// checked, is only said to be there, is not there, or is by another key than the reader's.
+export interface Witness {
+  name: string;
+  is: "checked" | "said" | "absent" | "other";
 }
 export interface Job {
   // One of the two.
   server?: Place;
   file?: Blob;
-  keys: string; // verifier keys that the reader brought, a line each
+  given: string[]; // verifier keys that the reader gave for this check, which must have signed
+  kept: string[]; // that the reader trusts, of whatever server
   seen?: Record<string, Seen>; // by origin
 }
 export interface End {
@@ -54,7 +65,16 @@ const TITLES: Record<CheckId, string> = {
   witness: "Witness",
 };
 const ORDER = Object.keys(TITLES) as CheckId[];
+const capital = (text: string) => text.replace(/^./, (letter) => letter.toUpperCase());
 const short = (bytes: Uint8Array) => `${hex(bytes).slice(0, 8)}…${hex(bytes).slice(-4)}`;
+
+interface Signers {
+  ofLedger: VerifierKey[];
+  ofRegistry: VerifierKey[];
+}
+const isAmong = (keys: VerifierKey[]) => (key: VerifierKey) =>
+  keys.some((one) => same(one.bytes, key.bytes));
+const idsOf = (keys: VerifierKey[]) => keys.map((key) => key.id).join(", ");
 
 class Checks {
   private readonly start = performance.now();
@@ -85,8 +105,8 @@ class Checks {
   }
 
   async all() {
-    const lines = this.job.keys.split("\n").map((line) => line.trim());
-    const brought = lines.filter(Boolean).map(parseKey);
+    const given = this.job.given.map(parseKey);
+    const brought = [...given, ...this.job.kept.map(parseKey)];
     const { verify, own } = await ed25519(this.fallback);
     const opening = await this.source.opening();
     const trusted = brought.filter((key) => key.type === LOG_KEY);
@@ -94,15 +114,14 @@ class Checks {
     await this.registryAndEntries(opening);
     await this.history(opening);
     this.key(opening, trusted, signers);
-    const witnesses = brought.filter((key) => key.type === WITNESS_KEY);
-    await this.witness(opening, witnesses, verify);
+    await this.witness(opening, brought, verify);
     const { ledger, registry } = opening;
     const { origin, size, root, text } = registry;
     this.send({
       type: "end",
       end: {
         size: String(ledger.size),
-        key: signers[0].text,
+        key: signers.ofLedger[0].text,
         note: ledger.text,
         registry: { origin, size: String(size), root: base64(root), note: text },
         ms: performance.now() - this.start,
@@ -110,7 +129,6 @@ class Checks {
     });
   }
 
-  // Returns the keys that signed, the ledger's checkpoint first.
   private async signature(
     { ledger, registry, keys }: Opening,
     trusted: VerifierKey[],
@@ -123,15 +141,15 @@ class Checks {
     // Without a key of the reader's own, those that came along: what is shown then agrees with
     // itself.
     const known = [...keys, ...trusted];
-    const signers = await signersOf(ledger, known, verify);
+    const ofLedger = await signersOf(ledger, known, verify);
     const ofRegistry = await signersOf(registry, known, verify);
-    if (!signers.length || !ofRegistry.length) {
+    if (!ofLedger.length || !ofRegistry.length) {
       throw new Difference("no key that came along has signed the checkpoint");
     }
     const by = own ? ", by this page’s own code: the browser has none here" : "";
     const what = "The ledger’s checkpoint and the registry’s are signed";
-    this.report("signature", "held", `${what} by key ${signers[0].id} (Ed25519${by}).`);
-    return [...signers, ...ofRegistry];
+    this.report("signature", "held", `${what} by key ${ofLedger[0].id} (Ed25519${by}).`);
+    return { ofLedger, ofRegistry };
   }
 
   private async registryAndEntries({ ledger, registry, evidence }: Opening) {
@@ -218,45 +236,89 @@ class Checks {
     this.report("history", "held", `The registry extends ${one}.`);
   }
 
-  private key({ registry }: Opening, trusted: VerifierKey[], signers: VerifierKey[]) {
+  // Trusted is what signed the registry, which names all else.
+  private key({ registry, keys }: Opening, trusted: VerifierKey[], signers: Signers) {
     this.step = "key";
-    const isSigner = (key: VerifierKey) => signers.some((one) => same(one.bytes, key.bytes));
-    const given = trusted.find(isSigner);
-    if (given) return this.report("key", "held", `Key ${given.id}, which you gave, signed both.`);
-    const { id, text } = signers[0];
-    if (trusted.length) {
-      const ids = trusted.map((key) => key.id).join(", ");
-      const words = `none of the keys that you gave signed this (${ids})`;
-      throw new Difference(`${words}. It was signed by ${id}`);
+    const { id } = signers.ofRegistry[0];
+    const { origin } = registry;
+    const given = trusted.filter((key) => this.job.given.includes(key.text));
+    const signer = trusted.find(isAmong(signers.ofRegistry));
+    if (signer) {
+      const yours = `Key ${signer.id}, which you ${given.includes(signer) ? "gave" : "keep"}`;
+      const what = isAmong(signers.ofLedger)(signer) ? "both" : "the registry’s checkpoint";
+      return this.report("key", "held", `${yours}, signed ${what}.`);
     }
-    const seen = this.job.seen?.[registry.origin];
+    const named = trusted.filter((key) => key.name === origin);
+    const strange = named.find((key) => !isAmong(keys)(key));
+    if (strange) {
+      const words = `your key ${strange.id} has this registry’s name, ${origin}, but has not signed it`;
+      throw new Difference(`${words}, and it does not know that key. It was signed by ${id}`);
+    }
+    if (named.length) {
+      const words = `Your key ${idsOf(named)} is one that this registry names, but it did not sign`;
+      return this.report("key", "missing", `${words} this checkpoint. Key ${id} did.`);
+    }
+    if (given.length) {
+      const names = [...new Set(given.map((key) => key.name))].join(", ");
+      const words = `You gave a key of ${names}. This is another server’s registry, ${origin}`;
+      return this.report("key", "missing", `${words}: your key says nothing of it.`);
+    }
+    const seen = this.job.seen?.[origin];
     const first = seen && new Date(seen.firstSeen).toLocaleDateString();
     const from = this.job.server ? "that this server sent" : "that stands in the bundle";
     const since = this.job.server && seen ? `, first seen on ${first}` : "";
     const other =
-      seen && seen.key !== text ? " It is not the key that this browser saw before." : "";
-    const words = `You did not give a key of your own. It is the one ${from}${since}.${other}`;
+      seen && seen.key !== signers.ofLedger[0].text
+        ? " It is not the key that this browser saw before."
+        : "";
+    const kept = trusted.length ? " None of the keys that you keep has its name." : "";
+    const words = `You did not give a key of your own. It is the one ${from}${since}.${other}${kept}`;
     this.report("key", "none", words);
   }
 
-  private async witness({ registry, keys }: Opening, witnesses: VerifierKey[], verify: Verify) {
+  private async witness({ registry, keys }: Opening, brought: VerifierKey[], verify: Verify) {
     this.step = "witness";
-    const cosigned = await signersOf(registry, witnesses, verify);
-    if (cosigned.length < witnesses.length) {
-      throw new Difference("a witness whose key you gave did not cosign this registry");
-    }
-    if (cosigned.length) {
-      const names = cosigned.map((key) => key.name).join(", ");
-      const words = `This registry is cosigned by ${names}, whose keys you gave.`;
-      return this.report("witness", "held", words);
-    }
+    const own = brought.filter((key) => key.type === WITNESS_KEY);
+    const checked = (await signersOf(registry, own, verify)).map((key) => key.name);
     const others = registry.signatures.filter((one) => keys.every((key) => key.id !== one.id));
-    const names = others.map((one) => one.name).join(", ");
+    const said = new Set(others.map((one) => one.name));
+    const names = [...new Set([...said, ...own.map((key) => key.name)])].sort();
+    const isOf = (name: string) => (key: VerifierKey) => key.name === name;
+    const witnesses = names.map((name): Witness => {
+      if (checked.includes(name)) return { name, is: "checked" };
+      if (!said.has(name)) return { name, is: "absent" };
+      return { name, is: own.some(isOf(name)) ? "other" : "said" };
+    });
+    const listed = (is: Witness["is"]) => witnesses.filter((one) => one.is === is);
+    const namesOf = (is: Witness["is"]) =>
+      listed(is)
+        .map((one) => one.name)
+        .join(", ");
+    const report = (outcome: Outcome, text: string) =>
+      this.report("witness", outcome, text, { witnesses });
+    if (listed("other").length) {
+      const words = `This registry is cosigned in the name of ${namesOf("other")}, by another key`;
+      return report("failed", `${words} than the one that you trust.`);
+    }
+    const isGiven = ({ name }: Witness) =>
+      own.some((key) => key.name === name && this.job.given.includes(key.text));
+    const missing = listed("absent")
+      .filter(isGiven)
+      .map((one) => one.name);
+    if (missing.length) {
+      const words = `${missing.join(", ")}, whose key you gave, did not cosign this registry`;
+      return report("missing", `${words}. The server could show others a different history.`);
+    }
+    if (listed("checked").length) {
+      const words = `This registry is cosigned by ${namesOf("checked")}, whose keys you trust.`;
+      return report("held", words);
+    }
     const unknown = "No witness is known: nobody cosigned. The server could show others";
-    const words = names
-      ? `It says that it is cosigned by ${names}, but you gave no key of theirs to check that with.`
+    const words = namesOf("said")
+      ? `It says that it is cosigned by ${namesOf("said")}, but you gave no key of theirs to check ` +
+        "that with."
       : `${unknown} a different history.`;
-    this.report("witness", "none", words);
+    report("none", words);
   }
 }
 
@@ -272,14 +334,14 @@ export async function check(
     const { message } = error as Error;
     if (error instanceof Lost) {
       const read = checks.entries && `${grouped(checks.entries.tree.size)} entries were read. `;
-      checks.report(checks.step, "unfinished", `${read ?? ""}${message}.`);
+      const stopped = { title: error.title, meaning: error.meaning };
+      checks.report(checks.step, "unfinished", `${read ?? ""}${capital(message)}.`, { stopped });
       return checks.rest("Not made: the evidence is not whole.");
     }
     const different = error instanceof Difference;
     const words = different ? message : `the evidence cannot be read: ${message}`;
     const { expected, found } = different ? error : ({} as Partial<Difference>);
-    const sentence = words.replace(/^./, (letter) => letter.toUpperCase());
-    checks.report(checks.step, "failed", `${sentence}.`, { expected, found });
+    checks.report(checks.step, "failed", `${capital(words)}.`, { expected, found });
     checks.rest("Not made, because of what failed before.");
   }
 }

@@ -1,10 +1,10 @@
 // A ledger's evidence out of a bundle (docs/formats.md, section 6).
 import { strictBase64 } from "../api/bytes";
 import { TILE, tilePath, type EntriesCheck } from "./entries_check";
-import { Difference, parseKey, parseNote, type Note, type VerifierKey } from "./note";
+import { Difference, parseKeys, parseNote, type Note, type VerifierKey } from "./note";
 import { included, type Proved } from "./registry";
 import type { Opening, Source } from "./source";
-import { TarReader } from "./tar";
+import { noBundle, TarReader } from "./tar";
 import { same } from "./tree";
 
 export class FromBundle implements Source {
@@ -16,6 +16,7 @@ export class FromBundle implements Source {
   private async member(wanted: string, most: number): Promise<Uint8Array<ArrayBuffer>> {
     const found = await this.tar.next();
     if (found?.name === wanted) return this.tar.content(found.size, most);
+    if (wanted === "keys") throw noBundle("its second file is not a bundle’s list of keys");
     throw new Difference(`${wanted} is missing from the bundle`);
   }
   private text = async (wanted: string) =>
@@ -45,7 +46,7 @@ export class FromBundle implements Source {
     if (last !== "" || !different || lines.length < 1 || lines.length > 256) {
       throw new Difference("the list of keys is not one");
     }
-    return lines.map(parseKey);
+    return parseKeys(lines);
   }
   async opening(): Promise<Opening> {
     await this.member("README", 1 << 20);
@@ -98,7 +99,7 @@ export class FromBundle implements Source {
       if (found.name !== "events.jsonl" && found.name !== "statement.json") {
         throw new Difference("the bundle has a member that does not belong there");
       }
-      await this.tar.content(found.size, 2 ** 33, false); // for reading only: nobody signed it
+      await this.tar.skip(found.size, progress); // for reading only: nobody signed it
     }
   }
 }

@@ -3,7 +3,7 @@ import { fromBase64, joined, strictBase64 } from "../api/bytes";
 import type { MethodName, Request as Asked, Response as Answer } from "../api/client";
 import { grouped } from "../text/numbers";
 import { TILE, tilePath, type EntriesCheck } from "./entries_check";
-import { Difference, parseKey, parseNote } from "./note";
+import { Difference, parseKeys, parseNote } from "./note";
 import { Lost, type Opening, type Source } from "./source";
 import { leaf, same } from "./tree";
 
@@ -45,7 +45,8 @@ export class FromServer implements Source {
     if (code === "data_loss" || (answer.status === 500 && path.startsWith("/tlog/"))) {
       throw new Difference(`the server cannot show what it signed: ${message.trim()}`);
     }
-    throw new Lost(`the server answered ${answer.status}: ${message}`);
+    const none = code === "not_found" ? ["There is no such ledger here", "Is its name right?"] : [];
+    throw new Lost(`the server answered ${answer.status}: ${message}`, ...none);
   }
   private async call<M extends MethodName>(method: M, request: Asked<M>): Promise<Answer<M>> {
     return (await this.get(`/dpledger.v1.${method}`, request)).json();
@@ -90,7 +91,7 @@ export class FromServer implements Source {
       mapPath: bytesOf(found.mapPath),
       points: await this.points(registry.size),
     };
-    return { ledger, registry, keys: (answer.verifierKeys ?? []).map(parseKey), evidence };
+    return { ledger, registry, keys: parseKeys(answer.verifierKeys ?? []), evidence };
   }
 
   private page = (first: number, pageSize: number) =>

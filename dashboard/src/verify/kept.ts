@@ -1,5 +1,8 @@
 // What this browser has seen of each registry: so that a server that shows another history later is
-// noticed. Kept a year.
+// noticed. Kept a year. And the keys that its reader trusts, kept until they are removed.
+import { signal } from "@preact/signals";
+import { keep, kept, keptList, keptNames } from "../storage";
+
 export interface Seen {
   size: string;
   root: string;
@@ -8,39 +11,40 @@ export interface Seen {
   firstSeen: number;
 }
 const YEAR = 365 * 86400_000;
-const PREFIX = "dpledger.registry.";
+const REGISTRY = "registry.";
 
-function parsed(text: string): Seen | undefined {
+function seenOf(origin: string): Seen | undefined {
   try {
-    const seen = JSON.parse(text) as Seen | null;
+    const seen = JSON.parse(kept(REGISTRY + origin) ?? "null") as Seen | null;
     return seen && Date.now() - seen.time < YEAR ? seen : undefined;
   } catch {
     return undefined;
   }
 }
-// By the registry's origin. Empty in a browser that keeps nothing.
+// By the registry's origin. Empty in a browser that keeps nothing: the check then says that this
+// browser had not seen the registry before.
 export function everythingSeen(): Record<string, Seen> {
   const all: Record<string, Seen> = {};
-  try {
-    for (const [key, text] of Object.entries(localStorage)) {
-      const seen = key.startsWith(PREFIX) && parsed(text);
-      if (seen) all[key.slice(PREFIX.length)] = seen;
-    }
-  } catch {
-    // The check says that this browser had not seen the registry before.
+  for (const origin of keptNames(REGISTRY)) {
+    const seen = seenOf(origin);
+    if (seen) all[origin] = seen;
   }
   return all;
 }
 export function keepSeen(origin: string, seen: Omit<Seen, "time" | "firstSeen">) {
-  const before = everythingSeen()[origin];
+  const before = seenOf(origin);
   if (before && BigInt(before.size) > BigInt(seen.size)) return;
   const time = Date.now();
-  const kept: Seen = { ...seen, time, firstSeen: before?.firstSeen ?? time };
-  try {
-    localStorage.setItem(PREFIX + origin, JSON.stringify(kept));
-  } catch {
-    // As above, next time.
-  }
+  const now: Seen = { ...seen, time, firstSeen: before?.firstSeen ?? time };
+  keep(REGISTRY + origin, JSON.stringify(now));
+}
+
+// Verifier keys as text, NAME+ID+BASE64.
+const KEYS = "keys";
+export const keptKeys = signal(keptList<unknown>(KEYS).filter((key) => typeof key === "string"));
+export function keepKeys(keys: string[]) {
+  keptKeys.value = [...new Set(keys)].sort();
+  keep(KEYS, keys.length ? JSON.stringify(keptKeys.value) : undefined);
 }
 
 // In this tab only: of the ledgers that were checked since the page was loaded, their sizes.

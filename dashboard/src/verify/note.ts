@@ -38,16 +38,45 @@ export const LOG_KEY = 1;
 export const WITNESS_KEY = 4;
 const utf8 = new TextEncoder();
 
+// Throws why a text is none, as the rest of "This key is …".
 export function parseKey(text: string): VerifierKey {
-  const [name, id, ...rest] = text.trim().split("+");
+  const [name, id = "", ...rest] = text.trim().split("+");
   const bytes = strictBase64(rest.join("+"));
+  if (!name || !rest.length || /\s/.test(text.trim())) {
+    throw new Difference("no key: a key reads NAME+ID+BASE64");
+  }
   if (bytes?.length !== 33 || !/^[0-9a-f]{8}$/.test(id)) {
-    throw new Difference("not a verifier key: NAME+ID+BASE64");
+    throw new Difference("cut or mistyped: an id of 8 digits and 33 bytes of base 64 end a key");
   }
   if (hex(sha256(joined(utf8.encode(`${name}\n`), bytes)).subarray(0, 4)) !== id) {
-    throw new Difference("the key's id is not that of its bytes");
+    throw new Difference("mistyped: its name, id and bytes do not belong together");
   }
   return { text: text.trim(), name, id, type: bytes[0], bytes: bytes.slice(1) };
+}
+// The keys that came along with a ledger.
+export const parseKeys = (texts: string[]) =>
+  texts.map((text, i) => {
+    try {
+      return parseKey(text);
+    } catch (error) {
+      throw new Difference(`key ${i + 1} that came along is ${(error as Error).message}`);
+    }
+  });
+// Of a reader: a key a line. A slip of the reader's is no word about any ledger.
+export function givenKeys(text: string): { keys: VerifierKey[]; faults: string[] } {
+  const keys: VerifierKey[] = [];
+  const faults: string[] = [];
+  text.split("\n").forEach((line, i) => {
+    if (!line.trim()) return;
+    try {
+      const key = parseKey(line);
+      if (key.type === LOG_KEY || key.type === WITNESS_KEY) keys.push(key);
+      else faults.push(`Line ${i + 1} is neither a log’s nor a witness’s key.`);
+    } catch (error) {
+      faults.push(`Line ${i + 1} is ${(error as Error).message}.`);
+    }
+  });
+  return { keys, faults };
 }
 
 function parseSignature(line: string): Signature {

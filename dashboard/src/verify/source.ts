@@ -20,5 +20,13 @@ export interface Source {
   firstWrong?(check: EntriesCheck): Promise<number | undefined>;
 }
 
-// The evidence is not whole. Nothing is wrong with what came.
-export class Lost extends Error {}
+// The evidence is not whole, or none. Nothing is wrong with what came.
+export class Lost extends Error {
+  constructor(
+    message: string,
+    readonly title = "The checks did not come to an end",
+    readonly meaning = "Nothing is wrong as far as it went, and nothing is proved.",
+  ) {
+    super(message);
+  }
+}

@@ -2,12 +2,13 @@
 // The page and the single-file verifier share it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Chip, Icon, type Shape } from "../parts/icon";
+import { Chip, Icon, type Shape, type Tone } from "../parts/icon";
 import { Button, Card, List, Progress, Section } from "../parts/parts";
 import { bytesText, entriesText, grouped } from "../text/numbers";
-import { visible } from "../text/names";
+import { Name, visible } from "../text/names";
 import { keyId } from "../text/words";
-import type { Check, End, Job, Outcome } from "./check";
+import type { Check, End, Job, Outcome, Witness } from "./check";
+import { givenKeys } from "./note";
 import { run } from "./in_worker";
 
 interface Running {
@@ -51,10 +52,30 @@ const MARKS: Record<Outcome, { shape: Shape; class: string }> = {
   held: { shape: "held", class: "held" },
   failed: { shape: "refused", class: "bad" },
   none: { shape: "unknown", class: "none" },
+  missing: { shape: "attend", class: "warn" },
   unfinished: { shape: "attend", class: "warn" },
 };
+const WITNESS: Record<Witness["is"], { shape: Shape; tone: Tone; words: string }> = {
+  checked: { shape: "held", tone: "held", words: "cosigned, checked with your key" },
+  said: { shape: "unknown", tone: "plain", words: "cosigned, it is said: you have no key of it" },
+  absent: { shape: "attend", tone: "warn", words: "has not cosigned" },
+  other: { shape: "refused", tone: "bad", words: "cosigned by another key than yours" },
+};
+// The witnesses by name, at one glance.
+const Witnesses = ({ of: witnesses }: { of: Witness[] }) => (
+  <div class="chips" data-witnesses>
+    {witnesses.map(({ name, is }) => (
+      <Chip key={name} shape={WITNESS[is].shape} tone={WITNESS[is].tone}>
+        <span>
+          Witness <Name of={name} />: {WITNESS[is].words}
+        </span>
+      </Chip>
+    ))}
+  </div>
+);
 function took({ outcome, ms, bytes }: Check): string {
   if (outcome === "none") return "not proved";
+  if (outcome === "missing") return "not there";
   if (outcome === "unfinished") return "not finished";
   const seconds = ms === undefined ? "" : `${(ms / 1000).toFixed(1)} s`;
   const time =
@@ -116,10 +137,10 @@ function verdictOf({ running, name, source }: VerdictProps): Verdict {
     const text = "Do not rely on what this ledger shows. Keep the evidence, and ask its keeper.";
     return { shape: "refused", tone: "bad", title, text };
   }
-  if (has("unfinished")) {
-    const title = "The checks did not come to an end";
-    const text = "Nothing is wrong as far as it went, and nothing is proved.";
-    return { shape: "attend", tone: "", title, text };
+  const stopped = has("unfinished");
+  if (stopped) {
+    const { title, meaning } = stopped.stopped!;
+    return { shape: "attend", tone: "", title, text: `${visible(stopped.text)} ${meaning}` };
   }
   if (!end) {
     const read = progress && `${grouped(progress.done)} of ${grouped(progress.total)} entries`;
@@ -133,6 +154,11 @@ function verdictOf({ running, name, source }: VerdictProps): Verdict {
     Number(end.size) === 1
       ? "The 1 entry is the one that was signed"
       : `The ${grouped(end.size)} entries ${shown} are the ones that were signed`;
+  const missing = has("missing");
+  if (missing) {
+    const asked = missing.id === "key" ? "by no key that you gave" : "without a witness of yours";
+    return { shape: "attend", tone: "warn", title: `${title}, ${asked}`, text: missing.text };
+  }
   const received = new Date(running.started).toLocaleTimeString();
   const open = [
     !held("key") && "whose key that is",
@@ -152,10 +178,19 @@ export function Verdict(props: VerdictProps) {
   const counted = (outcome: Outcome) => checks.filter((one) => one.outcome === outcome).length;
   const holds = (id: string) => checks.some((one) => one.id === id && one.outcome === "held");
   const [failed, none] = [counted("failed"), counted("none")];
+  const witnesses = checks.find((one) => one.witnesses?.length)?.witnesses;
   const over = shape !== "unknown";
   const key = end?.key.split("+").slice(1).join("+").slice(0, 20);
+  const missing = counted("missing");
   const sums = [
-    `${counted("held")} held${failed ? ", 1 failed" : ""}, ${none} could not be made`,
+    [
+      `${counted("held")} held`,
+      failed && `${failed} failed`,
+      missing && `${missing} not there`,
+      `${none} could not be made`,
+    ]
+      .filter(Boolean)
+      .join(", "),
     end && `${(end.ms / 1000).toFixed(2)} s`,
   ];
   return (
@@ -170,6 +205,7 @@ export function Verdict(props: VerdictProps) {
             {over && tone !== "bad" && none > 0 && <Chip shape="unknown">{none} not proved</Chip>}
           </div>
           <p>{text}</p>
+          {witnesses && <Witnesses of={witnesses} />}
           {!over && progress && (
             <Progress of={progress.done} total={progress.total} label="Entries hashed" />
           )}
@@ -194,8 +230,8 @@ export function Verdict(props: VerdictProps) {
                   "this key tells.",
                 holds("history") &&
                   "Since this browser first looked, nothing that it saw was rewritten.",
-                holds("key") && "The key that you gave signed it.",
-                holds("witness") && "The witness that you named saw the same registry.",
+                holds("key") && "A key that you trust signed it.",
+                holds("witness") && "A witness that you trust saw the same registry.",
                 source === "server"
                   ? `${entriesText(end.size)} and no others make up the ledger at this checkpoint.`
                   : "Its readable copies (events.jsonl, statement.json) were not compared: " +
@@ -271,15 +307,24 @@ interface KeysProps {
   value: string;
   change: (text: string) => void;
 }
+// A line that is no key is the reader's slip: it is named here, and no check hears of it.
 export const KeysField = ({ value, change }: KeysProps) => (
-  <label class="field">
-    Keys that you got another way, one a line (a log’s or a witness’s verifier key)
-    <textarea
-      rows={2}
-      value={value}
-      spellcheck={false}
-      placeholder="name+12345678+AbCd…"
-      onInput={(event) => change(event.currentTarget.value)}
-    />
-  </label>
+  <div class="field">
+    <label class="field">
+      Keys that you got another way, one a line (a log’s or a witness’s verifier key). The checks
+      run again with each that is whole.
+      <textarea
+        rows={2}
+        value={value}
+        spellcheck={false}
+        placeholder="name+12345678+AbCd…"
+        onInput={(event) => change(event.currentTarget.value)}
+      />
+    </label>
+    <div role="status" class="warn-text" data-faults>
+      {givenKeys(value).faults.map((fault) => (
+        <p key={fault}>{fault} It is not used.</p>
+      ))}
+    </div>
+  </div>
 );

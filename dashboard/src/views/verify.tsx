@@ -1,38 +1,40 @@
 // Is the record whole? Every check runs in this browser, on the bytes that the server sends or that
 // a bundle holds.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { headers } from "../api/client";
 import { useCall } from "../api/use_call";
 import { download } from "../parts/download";
-import { A, Button, Card, Failed, Notice, Title } from "../parts/parts";
+import { A, Button, Card, Failed, Notice, Table, Title } from "../parts/parts";
 import { urlOf } from "../prefix";
 import { go, ledgerAddress, place, setQuery, verifyAddress } from "../router";
 import { Name, shortName } from "../text/names";
-import type { End, Job } from "../verify/check";
-import { checkedHere, everythingSeen, keepSeen } from "../verify/kept";
+import type { End } from "../verify/check";
+import { checkedHere, everythingSeen, keepKeys, keepSeen, keptKeys } from "../verify/kept";
+import { givenKeys, WITNESS_KEY } from "../verify/note";
 import { Drop, KeysField, useChecks, Verdict } from "../verify/verdict";
 import { ALL } from "./requests";
 
 export function Verify({ name }: { name?: string }) {
-  const [job, setJob] = useState<(Job & { file?: File }) | undefined>();
-  const file = job?.file;
+  const [file, setFile] = useState<File | undefined>();
+  const [tries, setTries] = useState(0);
+  const again = () => setTries(tries + 1);
   const keys = place.value.query.get("keys") ?? "";
-  const begin = (from: File | undefined) => {
-    const server = name && { base: location.origin + urlOf(""), ledger: name, headers: headers() };
-    const base = { keys, seen: everythingSeen() };
-    setJob(from ? { ...base, file: from } : server ? { ...base, server } : undefined);
-  };
-  useEffect(() => begin(undefined), [name]);
+  const given = givenKeys(keys).keys.map((key) => key.text);
+  useEffect(() => setFile(undefined), [name]);
+  // Anew for every key that is given or kept.
+  const job = useMemo(() => {
+    const kept = givenKeys(keptKeys.value.join("\n")).keys.map((key) => key.text);
+    const base = { given, kept, seen: everythingSeen() };
+    if (file) return { ...base, file };
+    const at = { base: location.origin + urlOf(""), headers: headers() };
+    return name ? { ...base, server: { ...at, ledger: name } } : undefined;
+  }, [name, file, tries, given.join("\n"), keptKeys.value]);
   const running = useChecks(job, ({ size, key, registry }: End) => {
     keepSeen(registry.origin, { size: registry.size, root: registry.root, key });
     if (!file && name) checkedHere.set(name, size);
   });
   const { end } = running;
   const shown = file ? file.name : name ? shortName(name) : "";
-  const wrongKeys = running.checks.some(
-    (check) => check.outcome === "failed" && check.text.includes("verifier key"),
-  );
-  const again = () => begin(file);
   const about = shown ? (
     <>
       Every check runs in this browser, on {file ? "the bytes of the file" : "bytes fetched now"}.
@@ -99,18 +101,64 @@ export function Verify({ name }: { name?: string }) {
         <Choose />
       )}
       <Card title={job ? "Check something else" : "Check a bundle"}>
-        <Drop take={begin}>
+        <Drop
+          take={(chosen) => {
+            setFile(chosen);
+            again(); // the same file may have changed
+          }}
+        >
           <strong>Drop a bundle here</strong>
           <span>
             It is checked in this browser, and sent nowhere. <code>dpledger ledger export</code>{" "}
             makes one.
           </span>
         </Drop>
-        <KeysField value={keys} change={(text) => setQuery({ keys: text })} />
-        {wrongKeys && <p class="bad-text">A line above is not a verifier key.</p>}
-        {job && <Button onClick={again}>Check with these keys</Button>}
       </Card>
+      <Trusted keys={keys} given={given} />
     </>
+  );
+}
+
+// The keys that the reader trusts: given for this check, in the address; or kept for all.
+function Trusted({ keys, given }: { keys: string; given: string[] }) {
+  const kept = givenKeys(keptKeys.value.join("\n")).keys;
+  const unkept = given.filter((key) => !keptKeys.value.includes(key));
+  const keep = () => {
+    keepKeys([...keptKeys.value, ...given]);
+    setQuery({ keys: "" });
+  };
+  return (
+    <Card title="Keys that you trust">
+      {kept.length > 0 && (
+        <Table
+          columns={[{ label: "Kept for", class: "main" }, "Whose", "Key id", "Remove"]}
+          rows={kept.map(({ name, type, id, text }) => ({
+            key: text,
+            cells: [
+              <Name of={name} />,
+              type === WITNESS_KEY ? "a witness’s" : "a log’s",
+              <code title={text}>{id}</code>,
+              <Button
+                class="link"
+                aria-label={`Remove the key of ${name}`}
+                onClick={() => keepKeys(keptKeys.value.filter((key) => key !== text))}
+              >
+                Remove
+              </Button>,
+            ],
+          }))}
+        />
+      )}
+      <KeysField value={keys} change={(text) => setQuery({ keys: text })} />
+      {unkept.length > 0 && (
+        <Button onClick={keep}>Keep {unkept.length > 1 ? "them" : "it"} in this browser</Button>
+      )}
+      <p class="footnote">
+        Kept keys are used in every check here, each for what has its name. They stay in this
+        browser, where pages of this server can change them: a verifier on your own disk is given
+        its keys each time.
+      </p>
+    </Card>
   );
 }
 
