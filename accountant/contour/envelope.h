@@ -32,10 +32,15 @@ class Envelope {
   };
   void Build(size_t index);
   double LogBoundAt(size_t index, double y);
+  void TakeMoments();
+  double LogBoundByMoments(double y) const;
 
   Step step_;
   double power_, log_mgf_, digits_;
   size_t kept_ = 0;
+  // Of the probability r that a record was sampled, under the weights (1+u)^power φ: its mean from
+  // below, that of its square from above. A fine step's alone.
+  double sampled_ = 0, sampled_square_ = 0;
   std::vector<Height> heights_;  // built when first used, each half as high as the one before
 };
 

@@ -16,7 +16,7 @@ constexpr double kPi = 3.14159265358979323846;
 constexpr double kDigits = 10;
 // Losses kept between questions, over all steps: 64 MiB.
 constexpr size_t kGreatestKept = size_t{1} << 23;
-constexpr double kLeastOrder = 1e-7, kGreatestOrder = 1e6;
+constexpr double kLeastOrder = 1e-13, kGreatestOrder = 1e13;
 // An order this close to the saddle, in units of the saddle's width, has as good a line.
 constexpr double kNear = 0.2;
 
@@ -43,7 +43,7 @@ bool Tilting::Reach(double c) {
   size_t total = 0, largest = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (steps_[i].q == 1) continue;
-    rules[i] = RuleFor(steps_[i], Power(steps_[i], reach), 0, kDigits + log_count_);
+    rules[i] = RuleOfStep(steps_[i], Power(steps_[i], reach), 0, kDigits + log_count_);
     const size_t padded = Padded(rules[i].size);
     if (padded == 0) return false;
     total += padded;

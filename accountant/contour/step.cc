@@ -60,6 +60,11 @@ Rule RuleFor(const Step& step, double power, double greatest_y, double digits) {
   return rule;
 }
 
+Rule RuleOfStep(const Step& step, double power, double greatest_y, double digits) {
+  return RuleFor(step, power, greatest_y,
+                 digits + (IsFine(step) ? std::log(3 + std::fabs(power)) : 0));
+}
+
 Rule RuleForEnvelope(const Step& step, double power, double eta, double digits) {
   const double strip = std::fmin(0.98 * kPi / step.mu - eta, 0.5 * kPi / step.mu);
   const double h = StepSize(step, power, 0, digits, strip, eta);
@@ -85,8 +90,30 @@ Tilt TiltUnsampled(const Step& step, double power) {
           (step.add ? 0.5 - power : power - 0.5) * square, square};
 }
 
+namespace {
+
+// Puts log A, computed from A - 1, and its error in place of what was computed from A, where A is
+// near one and the error is less.
+void PutFromNearOne(const Rule& rule, const Nodes& nodes, double power, double& log_mgf,
+                    double& log_mgf_error) {
+  if (!(std::fabs(log_mgf) < 0.4)) return;
+  const NearOne near_one = SumNearOne(nodes, power);
+  const double factor = rule.step * std::exp(-kLogSqrtTwoPi), excess = near_one.sum * factor;
+  const double by_sums = kUnitRoundoff * (16 + static_cast<double>(Padded(nodes.size)) / 8);
+  // The rule's error is of A < 1.5, of 1, and of the mean of u, which stands for 0.
+  const double error = 1.01 * near_one.error * factor +
+                       by_sums * (near_one.error * 0x1p49) * factor +
+                       rule.error * (2.5 + std::fabs(power));
+  if (!(std::fabs(excess) < 0.5 && 2.1 * error < log_mgf_error)) return;
+  log_mgf = std::log1p(excess);
+  log_mgf_error = 2.1 * error + 4 * kUnitRoundoff * std::fabs(log_mgf);
+}
+
+}  // namespace
+
 Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power, double* scratch) {
-  const Moments sums = SumMoments(NodesOf(step, rule, loss), power, scratch);
+  const Nodes nodes = NodesOf(step, rule, loss);
+  const Moments sums = SumMoments(nodes, power, scratch);
   Tilt tilt;
   tilt.mean = sums.loss / sums.weight;
   const double square = sums.square / sums.weight, time_square = sums.time_square / sums.weight;
@@ -99,7 +126,9 @@ Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power
       8 + 2 * std::fabs(sums.greatest) + 2 * time_square + 16 * size * std::sqrt(square) +
       10 * size * step.mu * (std::sqrt(time_square) + step.mu) + static_cast<double>(rule.size) / 8;
   tilt.error = 1.1 * (rule.error + kUnitRoundoff * (16 + by_weights)) +
-               4 * kUnitRoundoff * std::fabs(tilt.log_mgf) + SpreadError(step, power);
+               4 * kUnitRoundoff * std::fabs(tilt.log_mgf);
+  if (IsFine(step)) PutFromNearOne(rule, nodes, power, tilt.log_mgf, tilt.error);
+  tilt.error += SpreadError(step, power);
   if (step.add) tilt.mean = -tilt.mean;
   return tilt;
 }
@@ -129,19 +158,7 @@ void PutLevel(const Step& step, double c, const Rule& rule, const Nodes& nodes,
   result.log_mgf = sums.greatest + std::log(sums.weight * rule.step) - kLogSqrtTwoPi;
   result.log_mgf_error = 1.1 * (rule.error + sums.weight_error + by_sums) +
                          kUnitRoundoff * 8 * (std::fabs(sums.greatest) + std::fabs(result.log_mgf));
-  if (std::fabs(result.log_mgf) < 0.4) {
-    const NearOne near_one = SumNearOne(nodes, power);
-    const double factor = rule.step * std::exp(-kLogSqrtTwoPi);
-    const double excess = near_one.sum * factor;
-    // The rule's error is of A < 1.5, of 1, and of the mean of u, which stands for 0.
-    const double error = 1.01 * near_one.error * factor +
-                         by_sums * (near_one.error * 0x1p49) * factor +
-                         rule.error * (2.5 + std::fabs(power));
-    if (std::fabs(excess) < 0.5 && 2.1 * error < result.log_mgf_error) {
-      result.log_mgf = std::log1p(excess);
-      result.log_mgf_error = 2.1 * error + 4 * kUnitRoundoff * std::fabs(result.log_mgf);
-    }
-  }
+  PutFromNearOne(rule, nodes, power, result.log_mgf, result.log_mgf_error);
   result.log_mgf_error += 1.01 * step.spread * step.mu * step.mu * c * (c + 1) * sums.posterior;
 }
 
@@ -158,7 +175,7 @@ bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double 
     return true;
   }
   const double power = Power(step, c), greatest_y = spacing * static_cast<double>(nodes);
-  const Rule rule = RuleFor(step, power, greatest_y, digits);
+  const Rule rule = RuleOfStep(step, power, greatest_y, digits);
   work -= static_cast<double>(rule.size * nodes);
   if (rule.size == 0 || work < 0) return false;
   const size_t padded = Padded(rule.size);

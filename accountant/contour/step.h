@@ -27,6 +27,13 @@ struct Step {
   std::shared_ptr<const PairLoss> pair;
 };
 
+// Whether the step's part of K is so small, or is taken so many times, that 2^-53 of A says nothing
+// of it: then K and the transform's bound are taken from A - 1, and from moments, which keep their
+// digits (CLAIM.md, "Small steps and many").
+inline bool IsFine(const Step& step) {
+  return step.q < 1 && (step.mu < 0x1p-6 || step.count > 0x1p24);
+}
+
 inline double Power(const Step& step, double c) { return step.add ? -c : c + 1; }
 
 // A trapezoidal rule in t that serves all powers up to a given one. `error`: what it leaves out,
@@ -39,6 +46,10 @@ struct Rule {
 // For every power from 0 (add) or 1 (remove) to `power` and every height |Im w| <= greatest_y:
 // discretisation costs at most e^{-digits} of A, and cutting the ends about as much.
 Rule RuleFor(const Step& step, double power, double greatest_y, double digits);
+
+// RuleFor, as exact as the step's K has to be: more so where A - 1 stands for A, as the error of
+// the mean of u is power times that of A.
+Rule RuleOfStep(const Step& step, double power, double greatest_y, double digits);
 
 // The rule for an envelope at height eta; its error is relative to A too.
 Rule RuleForEnvelope(const Step& step, double power, double eta, double digits);

@@ -1,0 +1,138 @@
+// Steps whose share of the loss is below the roundoff of A, as they are small or many: the truth is
+// that of sums in long double, and of one Gaussian where so many steps are one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "accountant/accountant.h"
+#include "accountant/contour/envelope.h"
+#include "accountant/contour/saddle.h"
+#include "accountant/contour/step.h"
+#include "tests/accountant/exact_gaussian.h"
+
+namespace dpledger::accountant::contour {
+namespace {
+
+using exact::Complex;
+using exact::Real;
+
+// A(w) - 1 = E[(1+u)^w - 1 - wu], term by term where the exponent is small: to 1e-15 of it, however
+// small.
+Complex NearOne(Real q, Real mu, Complex w) {
+  constexpr Real kStep = 1.0L / 16, kReach = 14;
+  Complex sum = 0;
+  const Real high = std::fmax(1.0L, w.real()) * mu + kReach;
+  for (Real i = std::floor(-kReach / kStep); i * kStep < high; ++i) {
+    const Real t = i * kStep, l = exact::Loss(q, mu, t);
+    const Complex wl = w * l;
+    Complex term = 0;
+    if (std::abs(wl) < 1) {
+      Complex power = wl * wl / 2.0L;
+      for (int k = 3; k < 40; ++k, power *= wl / static_cast<Real>(k - 1)) term += power;
+      // l - u.
+      Real concave = 0, rest = -l * l / 2;
+      for (int k = 3; k < 40; ++k, rest *= l / (k - 1)) concave += rest;
+      term += w * concave;
+    } else {
+      term = std::exp(wl) - 1.0L - w * q * std::expm1(mu * t - mu * mu / 2);
+    }
+    sum += std::exp(-t * t / 2) * term;
+  }
+  return sum * kStep / std::sqrt(2 * std::acos(-1.0L));
+}
+
+// log(1 + x) for small x, to 1e-18 of it.
+Complex Log1P(Complex x) {
+  if (std::abs(x) > 0.01L) return std::log(1.0L + x);
+  Complex sum = 0, power = x;
+  for (int k = 1; k < 14; ++k, power *= -x) sum += power / static_cast<Real>(k);
+  return sum;
+}
+
+struct Case {
+  Step step;
+  double c;
+};
+// Small steps, and many, of both directions; q near 0 and near 1.
+const Case kCases[] = {{{1e-3, 1.0 / 4096, 0, 0x1p40, false}, 5},
+                       {{1e-3, 1.0 / 4096, 0, 0x1p40, true}, 5},
+                       {{0.3, 1.0 / 65536, 0, 0x1p36, false}, 3},
+                       {{1 - 1e-9, 1.0 / 65536, 0, 0x1p32, false}, 0.5},
+                       {{1 - 1e-9, 1.0 / 65536, 0, 0x1p32, true}, 0.5},
+                       {{1e-7, 1, 0, 0x1p50, false}, 0.3},
+                       {{1e-7, 1, 0, 0x1p50, true}, 0.3},
+                       {{1e-12, 0x1p-10, 0, 0x1p53, false}, 1e4}};
+
+// K errs by what the rule for aliases may cost, not by 2^-53 for each step, which is up to 1.
+TEST(SmallSteps, KHasItsOwnDigits) {
+  for (const auto& [step, c] : kCases) {
+    const Limits limits;
+    Tilting tilting({step}, limits);
+    const Saddle at = tilting.At(c);
+    const Real truth = step.count * Log1P(NearOne(step.q, step.mu, Power(step, c))).real();
+    EXPECT_NEAR(at.log_mgf, static_cast<double>(truth), at.error) << step.q << " " << step.mu;
+    EXPECT_LT(at.error, 2e-4) << step.q << " " << step.mu;
+  }
+}
+
+// The bound is above the transform at every y past where it was taken, and no less than about half
+// of its logarithm: it takes E[e^{μt}]'s variance for that of t.
+TEST(SmallSteps, EnvelopeIsAboveTheTransform) {
+  for (const auto& [step, c] : kCases) {
+    const Complex power = Power(step, c);
+    const Complex level = Log1P(NearOne(step.q, step.mu, power));
+    Envelope envelope(step, c, 0, 40);
+    const Real deviation = step.q * step.mu * std::sqrt(step.count);
+    size_t height = 3;
+    for (const double wanted : {0.3, 2.0, 8.0}) {
+      const Real y = wanted / deviation;
+      const double bound = step.count * envelope.LogBound(static_cast<double>(y), height);
+      Real truth = 0;
+      for (const Real further : {1.0L, 1.5L, 3.0L}) {
+        const Complex at =
+            Log1P(NearOne(step.q, step.mu, power + Complex(0, (step.add ? -1 : 1) * y * further)));
+        const Real modulus = step.count * (at - level).real();
+        if (further == 1) truth = modulus;
+        EXPECT_GE(bound, modulus) << step.q << " " << step.mu << " y " << wanted;
+      }
+      EXPECT_LE(bound, 0.5L * truth) << step.q << " " << step.mu << " y " << wanted;
+    }
+  }
+}
+
+double GaussianEpsilon(Real mu, Real delta) {
+  Real low = 0, high = 100;
+  while (high - low > 1e-15L * high) {
+    const Real middle = (low + high) / 2;
+    (exact::RemoveDelta(1, mu, middle) > delta ? low : high) = middle;
+  }
+  return static_cast<double>(low);
+}
+
+// Skewness moves the loss of a Gaussian by less than 1e-7 of it here.
+TEST(SmallSteps, SoManyAreOneGaussian) {
+  const double delta = 1e-6, epsilon = GaussianEpsilon(1, delta);
+  for (const auto& [q, z] : {std::pair{1e-3, 3e3},
+                             {1e-3, 3e4},
+                             {0.1, 3e4},
+                             {0.1, 1e6},
+                             {0.5, 1e5},
+                             {0.9, 1e5},
+                             {1 - 1e-12, 1e5},
+                             {1 - 1e-12, 1e6}}) {
+    for (const double more : {1.0, 1.001}) {
+      Composition composition;
+      composition.steps.push_back(
+          {q, {z, z}, static_cast<uint64_t>(std::round(more * std::pow(z / q, 2)))});
+      const absl::StatusOr<Answer> answer = ComputeEpsilon(composition, delta, Options());
+      ASSERT_TRUE(answer.ok()) << answer.status();
+      EXPECT_LT(answer->value.RelativeGap(), 1e-5) << q << " " << z;
+      const Interval wider(answer->value.lower() * (1 - 1e-5), answer->value.upper() * (1 + 1e-5));
+      EXPECT_EQ(wider.Contains(epsilon), more == 1) << q << " " << z << " " << epsilon;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::accountant::contour
