@@ -13,7 +13,8 @@ import sys
 NOT_RUN = 77  # as ctest is told
 
 # What a user puts beside the compose files, as their heads say.
-GIVEN = re.compile(r"^\./(tls|secrets)(/|$)")
+GIVEN = re.compile(r"^\./(tls|secrets/\w+)$")
+GIVEN_FILES = {"ca.pem", "token"}  # in ./prometheus
 
 
 def check_service(name, service, compose, folder, flags):
@@ -32,8 +33,9 @@ def check_service(name, service, compose, folder, flags):
     for volume in service.get("volumes", []):
         origin = volume.split(":")[0]
         if origin.startswith("."):
-            if not GIVEN.match(origin) and not (folder / origin).exists():
-                wrong.append(f"{name}: {origin} is not there")
+            # A single file stays the old one when another is renamed over it.
+            if not GIVEN.match(origin) and not (folder / origin).is_dir():
+                wrong.append(f"{name}: {origin} is no folder")
             if not volume.endswith(":ro"):
                 wrong.append(f"{name} may write to {origin}")
         elif origin not in compose.get("volumes", {}):
@@ -50,12 +52,14 @@ def check_service(name, service, compose, folder, flags):
 
 
 def check_prometheus(compose, folder, yaml):
-    """What its configuration names is mounted beside it, and its target is the server, by a name that it takes."""
-    mounts = {volume.split(":")[1] for volume in compose["services"]["prometheus"]["volumes"]}
+    """What its configuration names is in the folder beside it, and its target is the server, by a name that it takes."""
     config = yaml.safe_load((folder / "prometheus/prometheus.yml").read_text())
     job = config["scrape_configs"][0]
     names = config["rule_files"] + [job["tls_config"]["ca_file"], job["authorization"]["credentials_file"]]
-    wrong = [f"prometheus: {name} is not mounted" for name in names if f"/etc/prometheus/{name}" not in mounts]
+    wrong = [f"prometheus: {name} is not in its folder" for name in names
+             if name not in GIVEN_FILES and not (folder / "prometheus" / name).exists()]
+    if "./prometheus:/etc/prometheus:ro" not in compose["services"]["prometheus"]["volumes"]:
+        wrong.append("prometheus: its folder is not mounted")
     host = job["static_configs"][0]["targets"][0].split(":")[0]
     if host not in compose["services"]:
         wrong.append(f"prometheus: no service is called {host}")
