@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "client/internal/events_like.h"
 #include "client/internal/open_ledger.h"
+#include "client/internal/refusals.h"
 #include "connection/connection.h"
 #include "events/answerable.h"
 #include "events/event_values.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "client/internal/refusals.h"
 #include "connection/connection.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
@@ -29,33 +30,7 @@ constexpr uint64_t kAcknowledgementsOfARecord = 32;
 // would have said is said to the next one.
 constexpr absl::Duration kStatusFollows = absl::Milliseconds(250);
 
-// The same for whoever sends it again.
-void PutNotes(v1::AppendBatchRequest& batch) {
-  for (v1::NewEntry& entry : *batch.mutable_entries()) {
-    if (!entry.has_event()) continue;
-    entry.mutable_note()->set_text(
-        "an event that the ledger's filter does not allow: it was refused before anything of it "
-        "was released");
-  }
-}
-
 }  // namespace
-
-bool IsRefusal(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kOutOfRange:
-    case absl::StatusCode::kUnimplemented:
-    case absl::StatusCode::kDataLoss:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // One call of Append. Its state belongs to Delivery::mutex_; gRPC's threads call the On...
 // functions.
@@ -240,34 +215,8 @@ absl::Status Delivery::Late(const std::string& what) const {
                        : last_error_.ToString(absl::StatusToStringMode::kWithNoExtraData)));
 }
 
-// This writer sends its rounds in order, once, and knows what it has sent: when the server counts
-// otherwise, somebody else has written under its name since it was opened.
-absl::Status Delivery::Explain(const absl::Status& status) const {
-  const ErrorReason reason = ReasonOf(status);
-  for (const char* other : {"ROUND_GOES_BACK", "ROUND_ALREADY_OPEN", "WRITER_COUNT_MISMATCH",
-                            "WRITER_CLOSED", "FENCED_OFF", "LEDGER_SEALED"}) {
-    if (reason.reason != other) continue;
-    const char* who = reason.reason == "LEDGER_SEALED"
-                          ? "writer: its ledger was sealed before all was delivered: "
-                          : "writer: another recorder, with another spool or a copy of this one, "
-                            "has written under this name: ";
-    return WithReason(
-        absl::Status(
-            status.code(),
-            absl::StrCat(who, status.message(), "; what was released and is not in ", ledger_,
-                         " comes in by `dpledger spool import`, from ", spool_->path())),
-        reason);
-  }
-  return status;
-}
-
-// A batch that was taken back has the request id that it had. So a process that was killed before
-// it knew that meets the notes under this id, and takes it back again.
 bool Delivery::Withdraw(const absl::Status& refusal) {
-  const std::string reason = ReasonOf(refusal).reason;
-  return options_.withdraws && acknowledged_ < end_ &&
-         (reason == "FILTER_CROSSED" || reason == kBudgetExceeded ||
-          reason == "FILTER_CANNOT_COUNT" || reason == "REQUEST_ID_REUSED") &&
+  return options_.withdraws && acknowledged_ < end_ && CanBeTakenBack(refusal) &&
          withdrawn_.try_emplace(acknowledged_, Withdrawal{refusal}).second;
 }
 
@@ -312,7 +261,7 @@ void Delivery::Run() {
     mutex_.Lock();
     if (ended.ok() || Withdraw(ended)) continue;
     if (IsRefusal(ended)) {
-      refusal_ = Explain(ended);
+      refusal_ = Explain(ended, ledger_, spool_->path());
       progress_.SignalAll();
       return;
     }

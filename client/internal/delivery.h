@@ -35,12 +35,6 @@
 
 namespace dpledger::client::internal {
 
-// The reason of a round, or a grant, that costs more than the budget allows.
-inline constexpr char kBudgetExceeded[] = "BUDGET_EXCEEDED";
-
-// True for the codes that trying again does not cure.
-bool IsRefusal(const absl::Status& status);
-
 class Delivery {
  public:
   struct Options {
@@ -96,10 +90,10 @@ class Delivery {
   class Stream;
 
   void Run();
-  // Checks the server and, if something waits to be sent, runs a stream. OK only if nothing does.
   // What comes of a batch that was refused with that error, once more was asked for. OK: it is to
   // be sent again.
   absl::Status Raise(const absl::Status& refusal);
+  // Checks the server and, if something waits to be sent, runs a stream. OK only if nothing does.
   absl::Status CheckAndSend();
   // Sends and takes acknowledgements until the stream breaks; says why it did.
   absl::Status RunStream();
@@ -111,8 +105,6 @@ class Delivery {
   bool Withdraw(const absl::Status& refusal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // DEADLINE_EXCEEDED: "server: <what>; last error: ...".
   absl::Status Late(const std::string& what) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `status`, in the writer's words where it means that another one writes under this name.
-  absl::Status Explain(const absl::Status& status) const;
   // Acknowledgements came that the spool should hear of now.
   bool ShouldRecord() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecordAcknowledgements() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

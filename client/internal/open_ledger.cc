@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "client/internal/delivery.h"
+#include "client/internal/refusals.h"
 #include "connection/connection.h"
 #include "google/protobuf/util/message_differencer.h"
 

@@ -1,0 +1,31 @@
+// The errors of a server that trying again does not cure, and what a recorder makes of them.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "dpledger/v1/ledger_service.pb.h"
+
+namespace dpledger::client::internal {
+
+// The reason of a round, or a grant, that costs more than the budget allows.
+inline constexpr char kBudgetExceeded[] = "BUDGET_EXCEEDED";
+
+// True for the codes that trying again does not cure.
+bool IsRefusal(const absl::Status& status);
+
+// `refusal` of a batch of `ledger`, in the writer's words where it means that another one writes
+// under its name. `spool`: the file that holds the batch.
+absl::Status Explain(const absl::Status& refusal, const std::string& ledger,
+                     const std::string& spool);
+
+// Whether a batch that was refused so can be taken back: sent as notes, under the request id that
+// it has. So a process that was killed before it knew that meets the notes under this id, and takes
+// the batch back again.
+bool CanBeTakenBack(const absl::Status& refusal);
+
+// Puts notes in the place of the events of a batch that is taken back: the same for whoever sends
+// it again.
+void PutNotes(v1::AppendBatchRequest& batch);
+
+}  // namespace dpledger::client::internal
