@@ -11,7 +11,8 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from . import _library, _wire
+from . import _library, _wire, _words
+from ._wire import real, whole  # for those that call the library
 from .errors import Error, LibraryNotFound, WrongType, error
 
 ABI_MAJOR, ABI_MINOR = 1, 7  # that this module was written against
@@ -168,31 +169,6 @@ def utf8(value: Optional[str], name: str) -> Optional[bytes]:
     return data
 
 
-def whole(value: Any, name: str, least: int = 0) -> int:
-    """`value` as a whole number in [least, 2^64)."""
-    try:
-        number = value.__index__()
-    except AttributeError:
-        raise WrongType("%s: must be a whole number, got %r (%s)"
-                        % (name, value, type(value).__name__),
-                        field=name) from None
-    if not least <= number < 1 << 64:
-        raise error(3, "%s: must be in [%d, 2^64), got %d" % (name, least, number), name,
-                    "INVALID_FIELD")
-    return int(number)
-
-
-def real(value: Any, name: str) -> float:
-    """`value` as a double."""
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        raise WrongType("%s: must be a number, got %r (%s)" % (name, value, type(value).__name__),
-                        field=name) from None
-
-
 def word(value: Any, table: Dict[str, int], name: str) -> int:
     """The constant of the header that the text `value` stands for."""
     known = value
@@ -216,6 +192,9 @@ class Handle:
     to one process."""
 
     _shared = False  # whether several threads may use it at once
+
+    def __init_subclass__(cls) -> None:
+        _words.explains(cls)
 
     def _hold(self, kind: str, pointer: ctypes.c_void_p) -> None:
         """Takes ownership of `pointer`, which dpledger_`kind`_free frees."""

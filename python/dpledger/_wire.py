@@ -7,11 +7,12 @@ safe.
 """
 from __future__ import annotations
 
+import math
 import operator
 import struct
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .errors import InvalidArgument, WrongType
+from .errors import Error, InvalidArgument, WrongType
 
 _DOUBLE = struct.Struct("<d")
 ZEROS = {"double": 0.0, "uint64": 0, "bool": False, "string": "", "bytes": b""}
@@ -25,7 +26,7 @@ class _Explaining(type):
             return super().__call__(*arguments, **named)
         except TypeError:
             from ._words import explained  # which knows the messages
-            found = explained(cls, arguments, named)
+            found = explained(cls.__init__, (None, *arguments), named, cls.__name__)
             if found is None:
                 raise
         raise found
@@ -67,13 +68,71 @@ class _Wrong(Exception):
         return self
 
 
+def _short(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # an object of someone else's
+        text = "..."
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _got(value: Any) -> str:
-    text = repr(value)
-    return "%s (%s)" % (text if len(text) <= 60 else text[:57] + "...", type(value).__name__)
+    return "%s (%s)" % (_short(value), type(value).__name__)
 
 
 def _a(name: str) -> str:
     return ("an " if name[0] in "AEIO" else "a ") + name
+
+
+def real(value: Any, name: str) -> float:
+    """`value` as a double; infinite beyond the greatest one. WrongType if it is no number."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except Exception:
+        raise WrongType("%s: must be a number, got %s" % (name, _got(value)), field=name) from None
+
+
+def whole(value: Any, name: str, least: int = 0, most: int = (1 << 64) - 1) -> int:
+    """`value` as a whole number in [least, most]; 1e4 is one."""
+    try:
+        number = operator.index(value)
+    except Exception:
+        found = real(value, name)
+        if math.isfinite(found) and not found.is_integer() or math.isnan(found):
+            raise WrongType("%s: must be a whole number, got %s" % (name, _got(value)),
+                            field=name) from None
+        number = int(found) if math.isfinite(found) else most + 1 if found > 0 else least - 1
+    if not least <= number <= most:
+        ends = ("2^64)" if most == (1 << 64) - 1 else "2^%d]" % (most.bit_length() - 1)
+                if most >= 1 << 20 and not most & (most - 1) else "%d]" % most)
+        raise InvalidArgument("%s: must be in [%d, %s, got %s" % (name, least, ends, _short(value)),
+                              field=name)
+    return number
+
+
+def truth(value: Any, name: str) -> bool:
+    """True or False, of Python or numpy: "False" and 1 are neither."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
+        raise WrongType("%s: must be True or False, got %s" % (name, _got(value)), field=name)
+    return bool(value)
+
+
+def listed(value: Any, name: str, of: str) -> List[Any]:
+    """What a sequence holds."""
+    if not is_many(value):
+        raise WrongType("%s: must be a sequence of %s, got %s" % (name, of, _got(value)),
+                        field=name)
+    return list(value)
+
+
+def is_many(value: Any) -> bool:
+    """Whether it is a sequence, or an array with a dimension; texts and dicts are none."""
+    return hasattr(value, "__iter__") and not isinstance(
+        value, (str, bytes, dict, type)) and getattr(value, "ndim", 1) > 0
 
 
 def varint(value: int) -> bytes:
@@ -109,23 +168,9 @@ def _probability(value: Any) -> bytes:
 
 def _uint64(value: Any) -> bytes:
     try:
-        value = operator.index(value)
-    except Exception:
-        number = _as_float(value)
-        if number is None or not number.is_integer():
-            raise _Wrong(WrongType, "must be a whole number, got " + _got(value)) from None
-        value = int(number)  # 1e4 is one
-    if not 0 <= value < 1 << 64:
-        raise _Wrong(InvalidArgument, "must be %s, got %d"
-                     % ("at least 0" if value < 0 else "below 2^64", value))
-    return varint(value)
-
-
-def _as_float(value: Any) -> Optional[float]:
-    try:
-        return None if isinstance(value, (str, bytes)) else float(value)
-    except Exception:
-        return None
+        return varint(whole(value, ""))
+    except Error as wrong:
+        raise _Wrong(type(wrong), str(wrong)[2:]) from None
 
 
 def _text(value: Any) -> bytes:
@@ -146,9 +191,10 @@ def _bytes(value: Any) -> bytes:
 
 
 def _bool(value: Any) -> bytes:
-    if value is not True and value is not False:
-        raise _Wrong(WrongType, "must be True or False, got " + _got(value))
-    return b"\1" if value else b"\0"
+    try:
+        return b"\1" if truth(value, "") else b"\0"
+    except Error as wrong:
+        raise _Wrong(type(wrong), str(wrong)[2:]) from None
 
 
 # The wire type, and what writes a value without its tag.
@@ -219,7 +265,7 @@ def _list_step(tag: int, wire: int, put: Callable[[Any], bytes]) -> _Step:
     head = varint(tag << 3 | 2)
 
     def step(out: List[bytes], values: Any) -> None:
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        if not is_many(values):
             raise _Wrong(WrongType, "must be a sequence, got " + _got(values))
         parts = []
         for index, value in enumerate(values):
@@ -279,7 +325,7 @@ def _write(out: List[bytes], message: Any, which: str) -> None:
     try:
         for name, step, silent in _plan(type(message), which):
             value = getattr(message, name)
-            if silent is None or value != silent:
+            if silent is None or type(value) is not type(silent) or value != silent:
                 step(out, value)
     except _Wrong as wrong:
         raise wrong.inside(name)
@@ -325,10 +371,10 @@ def _folded(name: str, value: Any) -> bytes:
     return b"".join(out)
 
 
-def encode(message: Any, folded: str = "") -> bytes:
+def encode(message: Any, folded: str = "", name: str = "") -> bytes:
     """`message` in the API's binary form; as the folded message of that name, if one is given.
 
-    Raises WrongType or InvalidArgument, naming the field.
+    Raises WrongType or InvalidArgument, naming the field; or `name`, if it is no message.
     """
     try:
         if not folded and type(message)._beside:
@@ -336,5 +382,5 @@ def encode(message: Any, folded: str = "") -> bytes:
                           if type(message) in cases(name))
         return _folded(folded, message) if folded else _body(message)
     except _Wrong as wrong:
-        path = wrong.path
+        path = wrong.path or name
         raise wrong.kind("%s: %s" % (path, wrong) if path else str(wrong), field=path) from None

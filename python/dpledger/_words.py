@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
+import types
 from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar,
                     Union, cast)
 
@@ -16,6 +16,7 @@ from .messages import (DisjointBatches, Event, FullBatch, Poisson, RandomAllocat
 if TYPE_CHECKING:
     from fractions import Fraction  # it is slow to import, and few questions need it
 
+MOST_SINGLE_ROUNDS = 100_000  # of an unfinished epoch: each is two events
 SCHEMES = ("poisson", "fixed-size", "shuffled", "allocated", "full-batch")
 
 # What other libraries call an argument: the first name here that the function has is meant.
@@ -67,7 +68,7 @@ def hinted(*, many: str = "") -> Callable[[_Function], _Function]:
         @functools.wraps(function)
         def called(*arguments: Any, **named: Any) -> Any:
             try:
-                if many and type(named.get(many)) not in _NUMBERS and _is_many(named[many]):
+                if many and type(named.get(many)) not in _NUMBERS and _wire.is_many(named[many]):
                     return [function(*arguments, **{**named, many: one}) for one in named[many]]
                 return function(*arguments, **named)
             except TypeError:
@@ -79,33 +80,45 @@ def hinted(*, many: str = "") -> Callable[[_Function], _Function]:
     return decorate
 
 
+_Class = TypeVar("_Class", bound=type)
+
+
+def explains(kind: _Class) -> _Class:
+    """A class decorator: the constructor and the methods that users call are `hinted`."""
+    for name, member in list(vars(kind).items()):
+        if isinstance(member, types.FunctionType) and (name == "__init__" or name[0] != "_"):
+            setattr(kind, name, hinted()(member))
+    return kind
+
+
 _NUMBERS = (float, int, type(None))
 
 
-def _is_many(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(
-        value, (str, bytes, dict)) and getattr(value, "ndim", 1) == 1
-
-
-def explained(
-        function: Any, arguments: Sequence[Any], named: Dict[str, Any]) -> Optional[WrongType]:
-    """What is wrong with the arguments of a call that Python refused."""
+def explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any],
+              called: str = "") -> Optional[WrongType]:
+    """What is wrong with the arguments of a call that Python refused. `called` is what a user calls
+    the function, if its own name is not that."""
     import inspect
-    parameters = dict(inspect.signature(function.__init__ if isinstance(function, type)
-                                        else function).parameters)
-    if isinstance(function, type):
-        del parameters["self"]
+    called = called or function.__qualname__.replace(".__init__", "")
+    found = dict(inspect.signature(function).parameters)
+    if found.pop("self", None) is not None:
+        arguments = arguments[1:]
+    kinds = {parameter.kind for parameter in found.values()}
+    parameters = {name: parameter for name, parameter in found.items()
+                  if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)}
     by_place = [name for name, parameter in parameters.items()
                 if parameter.kind is not parameter.KEYWORD_ONLY]
     for name in named:
-        if name not in parameters:
-            return WrongType("%s: is no argument of %s%s"
-                             % (name, function.__name__, _hint(name, list(parameters))),
+        if name in by_place[:len(arguments)]:
+            return WrongType("%s: is given twice" % name, field=name)
+        if name not in parameters and inspect.Parameter.VAR_KEYWORD not in kinds:
+            return WrongType("%s: is no argument of %s%s" % (name, called,
+                                                             _hint(name, list(parameters))),
                              field=name)
-    if len(arguments) > len(by_place):
+    if len(arguments) > len(by_place) and inspect.Parameter.VAR_POSITIONAL not in kinds:
         others = [name for name in parameters if name not in by_place and name not in named][:3]
         return WrongType("%s: takes %s without a name%s" % (
-            function.__name__, ", ".join(by_place) or "nothing",
+            called, ", ".join(by_place) or "nothing",
             "; write the others as %s=..." % "=..., ".join(others) if others else ", and no more"))
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in named and name not in by_place[
@@ -121,7 +134,8 @@ def _hint(name: str, known: List[str]) -> str:
     if not meant:
         import difflib
         meant = difflib.get_close_matches(name.lower(), known, 1)
-    return "; did you mean %s?" % meant[0] if meant else ", which has " + ", ".join(known)
+    return "; did you mean %s?" % meant[0] if meant else ", which has " + (
+        ", ".join(known) or "none")
 
 
 def in_python(text: str) -> str:
@@ -138,30 +152,8 @@ _UPPER = [word.upper().replace("-", "_") for kind in ("Adjacency", "Method", "No
 
 
 def whole(value: Any, name: str) -> int:
-    """`value` as a whole number in [1, 2^53]; 1e4 is one."""
-    found = value
-    if type(value) is not int:
-        try:
-            found = operator.index(value)
-        except TypeError:
-            number = _real(value, name)
-            if not number.is_integer():
-                raise WrongType("%s: must be a whole number, got %r" % (name, value),
-                                field=name) from None
-            found = int(number)
-    if not 1 <= found <= 1 << 53:
-        raise InvalidArgument("%s: must be in [1, 2^53], got %s" % (name, value), field=name)
-    return found
-
-
-def _real(value: Any, name: str) -> float:
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        return float(value)
-    except Exception:
-        raise WrongType("%s: must be a number, got %r (%s)" % (name, value, type(value).__name__),
-                        field=name) from None
+    """`value` as a whole number in [1, 2^53]."""
+    return _wire.whole(value, name, 1, 1 << 53)
 
 
 def rate(value: Any) -> Any:
@@ -179,7 +171,7 @@ def exact(value: Any, name: str) -> Fraction:
     if isinstance(value, (int, Fraction)):
         found = Fraction(value)
     else:
-        number = _real(value, name)
+        number = _wire.real(value, name)
         if not math.isfinite(number):
             raise InvalidArgument("%s: must be finite and > 0, got %r" % (name, number), field=name)
         found = Fraction(repr(number))
@@ -304,6 +296,12 @@ def run(noise_multiplier: Any, sample_rate: Any, steps: Any, scheme: Any, batch_
     begun, rest = divmod(count, in_one) if in_one else (0, 0)
     if not rest:
         return [RoundsEvent(scheme, (query,), count)]
+    if rest > MOST_SINGLE_ROUNDS:
+        raise InvalidArgument(
+            "steps: must be within %d of whole epochs, each of %d rounds, got %d; "
+            "steps=%d, which finishes the last one, costs no less"
+            % (MOST_SINGLE_ROUNDS, in_one, count, (begun + 1) * in_one),
+            field="steps")
     events: List[Event] = [RoundsEvent(scheme, (query,), count - rest)] if begun else []
     last = in_epoch(scheme, scheme.epoch + begun)
     for number in range(rest):

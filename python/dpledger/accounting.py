@@ -88,7 +88,7 @@ def _subject(events: Optional[Events], noise_multiplier: Any, sample_rate: Any, 
 def _listed(events: Any, name: str = "events") -> List[Any]:
     if isinstance(events, _wire.Message):
         return [events]
-    if isinstance(events, (str, bytes, dict)) or not hasattr(events, "__iter__"):
+    if not _wire.is_many(events):
         raise WrongType("%s: must be an event or a sequence of them, got %s"
                         % (name, type(events).__name__),
                         field=name)
@@ -294,8 +294,10 @@ def calibrate(
     store = spent if hasattr(spent, "_ask") else None
     declared = store is not None  # an empty word is what they declare
     options = AccountingOptions(
-        method, adjacency or ("" if declared else "add-or-remove-one"),  # type: ignore[arg-type]
-        parameters or ("" if declared else "fixed"),  # type: ignore[arg-type]
+        method,
+        ("" if declared else "add-or-remove-one") if adjacency is None  # type: ignore[arg-type]
+        else adjacency,
+        ("" if declared else "fixed") if parameters is None else parameters,  # type: ignore
         relative_gap, group_size)
     request = CalibrateRequest(epsilon=target_epsilon, delta=delta,  # type: ignore[arg-type]
                                options=options, compare_methods=compare_methods)

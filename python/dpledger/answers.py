@@ -7,7 +7,8 @@ import operator
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 
 from . import _decoding
-from ._wire import Message
+from ._wire import Message, whole
+from ._words import explains
 from .interval import Interval, formatted, rounded
 from .messages import (Adjacency, AnswerDetails, AuditClaimResponse, BayesSuccess,
                        CalibrateResponse, CalibrationByMethod, ComputeDeltaResponse,
@@ -16,6 +17,7 @@ from .messages import (Adjacency, AnswerDetails, AuditClaimResponse, BayesSucces
                        Parameters, ProfilePoint, Regime, Trials, TuningAnalysis)
 
 
+@explains
 class Detailed:
     """What every answer says of itself. Immutable, but for what is decoded when it is first asked
     for.
@@ -89,10 +91,9 @@ class Detailed:
     def to_json(self, indent: Optional[int] = None) -> str:
         """The API's message in proto JSON, as `dpledger --json` prints it and a server answers by
         HTTP: names are in camelCase, 64-bit whole numbers and infinity are text."""
-        import json
         from ._json import to_proto_json
         self.details  # it is decoded when it is first asked for
-        return json.dumps(to_proto_json(self._response), indent=indent, ensure_ascii=False)
+        return _json(to_proto_json(self._response), indent)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.to_dict() == other.to_dict()  # type: ignore
@@ -152,6 +153,7 @@ def _plain(value: Any) -> Any:
 
 def _json(value: Any, indent: Optional[int]) -> str:
     import json
+    indent = None if indent is None else whole(indent, "indent", 0, 100)
     return json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
@@ -417,6 +419,7 @@ class Calibration(_Number):
         return float(self.value)
 
 
+@explains
 class Statement:
     """What a run of DP-SGD costs, by how its batches are taken; `str` is the text.
 

@@ -12,7 +12,8 @@ from typing import Any, List, Optional, Sequence, Union
 
 import numpy
 
-from . import sums
+from . import _wire, sums
+from ._words import explains
 from .errors import InvalidArgument, WrongType
 from .messages import SamplingScheme
 from .recorder import Recorder, Sampler
@@ -20,6 +21,7 @@ from .recorder import Recorder, Sampler
 CHUNK = 1 << 24  # numbers of a temporary array
 
 
+@explains
 class ExactSum:
     """Sums per-example gradients exactly, round by round, and gives back noised sums.
 
@@ -35,7 +37,7 @@ class ExactSum:
                  max_grad_norm: Union[float, Sequence[float]], recorder: Recorder, *,
                  threads: int = 0, allocation: str = "proportional",
                  non_private_seed: Optional[int] = None) -> None:
-        self.shapes = [tuple(getattr(parameter, "shape", parameter)) for parameter in parameters]
+        self.shapes = sums._shapes_of(parameters)
         self._sizes = [math.prod(shape) for shape in self.shapes]
         self._privatizer = sums.Privatizer(sums.groups_of(self._sizes, max_grad_norm),
                                            noise_multiplier, recorder, allocation=allocation,
@@ -86,7 +88,8 @@ class ExactSum:
         return [part.reshape(shape) for part, shape in zip(numpy.split(values, cuts), self.shapes)]
 
     def _checked(self, gradients: Sequence[numpy.ndarray]) -> List[numpy.ndarray]:
-        arrays = [gradients] if isinstance(gradients, numpy.ndarray) else list(gradients)
+        arrays = ([gradients] if isinstance(gradients, numpy.ndarray)
+                  else _wire.listed(gradients, "gradients", "arrays"))
         if len(arrays) != len(self.shapes):
             raise InvalidArgument("gradients: must be %d arrays, one for each parameter, got %d"
                                   % (len(self.shapes), len(arrays)), field="gradients")

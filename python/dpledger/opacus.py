@@ -29,16 +29,18 @@ except ImportError as missing:
 import torch
 
 from . import _client, accounting
+from ._words import explains, hinted
 from .errors import Error, InvalidArgument, WrongType, error
 from .messages import (DisjointBatches, Poisson, RandomAllocation, SamplingScheme, SumQuery,
                        TruncatedPoisson, WithReplacement)
-from .recorder import Recorder
+from .recorder import Recorder, _recorder_or_none
 from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
 from .torch.batches import BatchSampler
 
 MECHANISM = "dpledger"
 
 
+@explains
 class Accountant(IAccountant):  # type: ignore[misc]
     """Opacus' accountant interface: upper bounds for Poisson samples, which is what Opacus' steps
     describe."""
@@ -49,6 +51,8 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """One more step."""
+        noise_multiplier = _client.real(noise_multiplier, "noise_multiplier")
+        sample_rate = _client.real(sample_rate, "sample_rate")
         last = self.history[-1] if self.history else None
         if last is not None and last[:2] == (noise_multiplier, sample_rate):
             self.history[-1] = (noise_multiplier, sample_rate, last[2] + 1)
@@ -90,13 +94,19 @@ def register() -> None:
 register()
 
 
+@hinted()
 def drawn_rate(sample_rate: float) -> float:
     """The probability with which Opacus' own Poisson sampler really takes a record: it compares
     32-bit uniforms, whole multiples of 2^-24, with the rate as a 32-bit float."""
-    rounded = float(torch.tensor(sample_rate, dtype=torch.float32))
+    rate = _client.real(sample_rate, "sample_rate")
+    if not 0 < rate <= 1:
+        raise InvalidArgument("sample_rate: must be in (0, 1], got %r" % (sample_rate,),
+                              field="sample_rate")
+    rounded = float(torch.tensor(rate, dtype=torch.float32))
     return min(1.0, math.ceil(rounded * 2 ** 24) / 2 ** 24)
 
 
+@hinted()
 def scheme_of(loader: Any) -> SamplingScheme:
     """How `loader` really draws its batches. InvalidArgument where that cannot be told: give
     `scheme` then.
@@ -104,7 +114,8 @@ def scheme_of(loader: Any) -> SamplingScheme:
     Shuffled batches are DisjointBatches, whatever Opacus accounts for; batches in a fixed order are
     no scheme.
     """
-    sampler = _innermost(getattr(loader, "batch_sampler", None))
+    _check_loader(loader, "loader")
+    sampler = _innermost(loader.batch_sampler)
     if isinstance(sampler, BatchSampler):
         return sampler.scheme
     size = len(loader.dataset)
@@ -126,6 +137,12 @@ def scheme_of(loader: Any) -> SamplingScheme:
         "data_loader: how its sampler (%s over %s) draws batches is not known; give "
         "scheme, or leave it to the engine's own Poisson sampler" % (name, type(inner).__name__),
         field="data_loader")
+
+
+def _check_loader(loader: Any, name: str = "data_loader") -> None:
+    if not isinstance(loader, torch.utils.data.DataLoader):
+        raise WrongType("%s: must be a torch DataLoader, got %s" % (name, type(loader).__name__),
+                        field=name)
 
 
 class _Epoch:
@@ -295,6 +312,7 @@ def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int],
     return scheme
 
 
+@explains
 class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     """Opacus' engine, which records each step before the optimizer takes it.
 
@@ -315,10 +333,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     def __init__(self, *, recorder: Optional[Recorder], scheme: Optional[SamplingScheme] = None,
                  sampler: str = "dpledger", population: Optional[int] = None,
                  **options: Any) -> None:
-        if recorder is not None and not isinstance(recorder, Recorder):
-            raise WrongType("recorder: must be a dpledger.Recorder, got %s"
-                            % type(recorder).__name__,
-                            field="recorder")
+        _recorder_or_none(recorder)
         if recorder is None and _rank() == 0:
             raise InvalidArgument("recorder: must be given in the process of rank 0",
                                   field="recorder")
@@ -341,6 +356,11 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                      noise_multiplier: float, max_grad_norm: Any, **options: Any) -> Any:
         """As Opacus', with the hook that records; its result too."""
         check_model(module)
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise WrongType("optimizer: must be a torch.optim.Optimizer, got %s"
+                            % type(optimizer).__name__,
+                            field="optimizer")
+        _check_loader(data_loader)
         if options.get("clipping", "flat") == "adaptive":
             raise InvalidArgument('clipping: "adaptive" counts examples with noise that no ledger '
                                   'describes; use "flat" or "per_layer"',
@@ -378,6 +398,9 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                                   target_epsilon: float, target_delta: float, epochs: int,
                                   max_grad_norm: Any, **options: Any) -> Any:
         """As Opacus', with the noise found for Poisson samples by dpledger.calibrate."""
+        check_model(module)
+        _check_loader(data_loader)
+        passes = _client.whole(epochs, "epochs", 1)
         if self._stated is not None and not isinstance(self._stated, Poisson):
             raise InvalidArgument("target_epsilon: noise is found for Poisson samples only; give "
                                   "noise_multiplier to make_private",
@@ -387,7 +410,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             data_loader = _poisson(data_loader, self._population)
         rate = self._stated.probability if self._stated is not None else _rate(data_loader, None)
         found = accounting.calibrate(target_epsilon=target_epsilon, delta=target_delta,
-                                     sample_rate=rate, steps=int(epochs) * len(data_loader))
+                                     sample_rate=rate, steps=passes * len(data_loader))
         return self.make_private(module=module, optimizer=optimizer, data_loader=data_loader,
                                  noise_multiplier=found.noise_multiplier,
                                  max_grad_norm=max_grad_norm, **options)

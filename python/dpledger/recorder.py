@@ -38,7 +38,7 @@ def scheme_struct(scheme: SamplingScheme, name: str = "scheme") -> Any:
         rounds_per_epoch=_client.whole(rounds, name + ".rounds_per_epoch"),
         epoch=_client.whole(getattr(scheme, "epoch", 0), name + ".epoch"),
         contributions=_client.whole(getattr(scheme, "contributions", 0), name + ".contributions"),
-        fixed_bins=int(getattr(scheme, "fixed_bins", False)))
+        fixed_bins=_wire.truth(getattr(scheme, "fixed_bins", False), name + ".fixed_bins"))
 
 
 class Round:
@@ -129,7 +129,7 @@ class Recorder(Handle):
             raise WrongType("%s: must be text"
                             % ("unit" if isinstance(dataset, str) else "dataset"),
                             field="dataset")
-        text, real = _client.utf8, _client.real
+        text, real, truth = _client.utf8, _client.real, _wire.truth
         name = dataset if ledger is None else ledger
         declaration = _client.Declaration(
             dataset=text(dataset, "dataset"), unit_of_privacy=text(unit, "unit"),
@@ -137,8 +137,8 @@ class Recorder(Handle):
             adjacency=_client.word(adjacency, _client.ADJACENCIES, "adjacency"),
             parameters=_client.word(parameters, _client.PARAMETERS, "parameters"),
             planned_rounds=_client.whole(planned_rounds, "planned_rounds"),
-            plan_independent=bool(plan_independent), budget=text(budget, "budget"),
-            blocks=text(blocks, "blocks"))
+            plan_independent=truth(plan_independent, "plan_independent"),
+            budget=text(budget, "budget"), blocks=text(blocks, "blocks"))
         if filter is not None:
             _put_filter(declaration, filter)
         options = _client.RecorderOptions(
@@ -146,7 +146,8 @@ class Recorder(Handle):
             writer=text(writer, "writer"), declaration=ctypes.pointer(declaration),
             spool_folder=text(spool, "spool"),
             spool_bound_bytes=_client.whole(spool_bound_bytes, "spool_bound_bytes"),
-            policy=_client.word(policy, _client.POLICIES, "policy"), plan_varies=bool(plan_varies),
+            policy=_client.word(policy, _client.POLICIES, "policy"),
+            plan_varies=truth(plan_varies, "plan_varies"),
             open_timeout_seconds=real(open_timeout, "open_timeout"),
             release_timeout_seconds=real(release_timeout, "release_timeout"),
             full_spool_timeout_seconds=real(full_spool_timeout, "full_spool_timeout"),
@@ -155,8 +156,9 @@ class Recorder(Handle):
             certificate=text(certificate, "certificate"),
             certificate_key=text(certificate_key, "certificate_key"),
             token_file=text(token_file, "token_file"), log_key=text(log_key, "log_key"),
-            path=text(path, "path"), automatic_grants=bool(automatic_grants),
-            new_dataset=bool(new_dataset))
+            path=text(path, "path"),
+            automatic_grants=truth(automatic_grants, "automatic_grants"),
+            new_dataset=truth(new_dataset, "new_dataset"))
         self.keeps_state = state_key is not None
         if state_key is not None:
             options.state = ctypes.pointer(_client.RunState(
@@ -186,7 +188,8 @@ class Recorder(Handle):
 
         For trainers with noise of their own: a Privatizer records its rounds itself.
         """
-        listed = [queries] if isinstance(queries, SumQuery) else list(queries)
+        listed = ([queries] if isinstance(queries, SumQuery)
+                  else _wire.listed(queries, "queries", "SumQuery"))
         structs = (_client.SumQuery * max(1, len(listed)))()
         for index, query in enumerate(listed):
             where = "queries[%d]" % index
@@ -194,7 +197,7 @@ class Recorder(Handle):
                 raise WrongType("%s: must be a SumQuery, got %s" % (where, type(query).__name__),
                                 field=where)
             structs[index] = _client.SumQuery(
-                group=_client.utf8(query.group or "sum", where + ".group"),
+                group=_client.utf8(query.group, where + ".group") or b"sum",
                 l2_norm_bound=_client.real(query.l2_norm_bound, where + ".l2_norm_bound"),
                 noise_stddev=_client.real(query.noise_stddev, where + ".noise_stddev"),
                 noise=_client.word(query.noise, _client.NOISES, where + ".noise"),
@@ -213,7 +216,7 @@ class Recorder(Handle):
             raise WrongType("event: must be a MechanismEvent, got rounds; those are recorded by "
                             "round(), each before its sum is released",
                             field="event")
-        data = _wire.encode(event, "MechanismEvent")
+        data = _wire.encode(event, "MechanismEvent", "event")
         number = ctypes.c_uint64()
         self._call("record_mechanism", data, ctypes.c_size_t(len(data)), ctypes.byref(number))
         return Round(self, number.value)
@@ -227,8 +230,8 @@ class Recorder(Handle):
         Raises Error: FAILED_PRECONDITION with the reason BUDGET_EXCEEDED if it does not fit,
         GRANT_BELOW_SPENT if the run has spent more, NO_BUDGET.
         """
-        data = _wire.encode(BudgetGrant(budget="", ledger="", plan=list(plan), reason="",
-                                         blocks=[]))
+        events = _wire.listed(plan, "plan", "events")
+        data = _wire.encode(BudgetGrant(budget="", ledger="", plan=events, reason="", blocks=[]))
         self._call("request_grant", data, ctypes.c_size_t(len(data)))
 
     def undelivered(self) -> int:
@@ -278,6 +281,13 @@ class Recorder(Handle):
             self.leave()
 
 
+def _recorder_or_none(value: Any) -> None:
+    """WrongType for an argument `recorder` that is another thing."""
+    if value is not None and not isinstance(value, Recorder):
+        raise WrongType("recorder: must be a dpledger.Recorder, got %s" % type(value).__name__,
+                        field="recorder")
+
+
 # What stands behind the kind's name, in this order.
 _FILTER_MEMBERS = {"mixture": ("filter_bound", "filter_delta"),
                    "rdp": ("filter_order", "filter_bound"), "zcdp": ("filter_bound",),
@@ -309,6 +319,7 @@ class Sampler(Handle):
 
     def __init__(self, scheme: SamplingScheme, *, recorder: Optional[Recorder] = None,
                  non_private_seed: Optional[int] = None) -> None:
+        _recorder_or_none(recorder)
         self.scheme = scheme
         struct, pointer = scheme_struct(scheme), ctypes.c_void_p()
         if non_private_seed is not None:

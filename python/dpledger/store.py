@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from . import _client, _decoding, _wire
 from ._client import Handle
+from ._words import hinted
 from .answers import DeltaAnswer, EpsilonAnswer, Profile, TuningCost
 from .errors import InvalidArgument, WrongType
 from .messages import (RESPONSES, AccountingOptions, ComputeDeltaRequest, ComputeEpsilonRequest,
@@ -129,8 +130,8 @@ class Store(Handle):
     def _ask(self, method: str, request: Any, ledger: Names, dataset: Optional[str]) -> Any:
         if ledger is not None and dataset is not None:
             raise InvalidArgument("dataset: give it or ledger, and not both", field="dataset")
-        names: List[
-            str] = [] if ledger is None else [ledger] if isinstance(ledger, str) else list(ledger)
+        names = ([] if ledger is None else [ledger] if isinstance(ledger, str)
+                 else _wire.listed(ledger, "ledger", "names"))
         question = _wire.encode(request)
         answer, size = ctypes.c_void_p(), ctypes.c_size_t()
         self._call("ask", method.encode(), _texts(names, "ledger"), ctypes.c_size_t(len(names)),
@@ -226,9 +227,7 @@ class Store(Handle):
         Raises Error with code DATA_LOSS if it is not what was signed, which names the first
         difference.
         """
-        if isinstance(keys, str):
-            raise WrongType("keys: must be a sequence of verifier keys, got one text", field="keys")
-        listed = list(keys)
+        listed = _wire.listed(keys, "keys", "verifier keys")
         found = self._text("verify", _client.utf8(ledger, "ledger"), _texts(listed, "keys"),
                            ctypes.c_size_t(len(listed)))
         return Verification(found["origin"], found["size"], found["root"], found[
@@ -252,6 +251,7 @@ class Store(Handle):
         self.close()
 
 
+@hinted()
 def open(*paths: Path) -> Store:  # noqa: A001  (dpledger.open)
     """Opens ledgers to read them, without a server.
 

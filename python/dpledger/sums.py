@@ -13,8 +13,9 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
-from . import _client
+from . import _client, _wire
 from ._client import Handle, call
+from ._words import explains
 from .errors import InvalidArgument, WrongType
 from .messages import SamplingScheme, SumQuery
 from .recorder import Recorder, Sampler, scheme_struct
@@ -22,6 +23,7 @@ from .recorder import Recorder, Sampler, scheme_struct
 NUMBER_FORMATS = {"f": _client.FLOAT32, "e": _client.FLOAT16}  # of the buffer protocol
 
 
+@explains
 @dataclass(frozen=True)
 class ClipGroup:
     """Consecutive coordinates that are clipped on their own.
@@ -36,13 +38,24 @@ class ClipGroup:
     clip_norm: float
 
 
+def _shapes_of(parameters: Any) -> List[Tuple[int, ...]]:
+    """The shapes of arrays, or those given in their places."""
+    shapes = []
+    for index, parameter in enumerate(_wire.listed(parameters, "parameters", "arrays or shapes")):
+        where = "parameters[%d]" % index
+        shape = getattr(parameter, "shape", parameter)
+        shapes.append(tuple(_wire.whole(size, where)
+                            for size in _wire.listed(shape, where, "whole numbers")))
+    return shapes
+
+
 def groups_of(
         sizes: Sequence[int], max_grad_norm: Union[float, Sequence[float]]) -> List[ClipGroup]:
     """One group over parameters of these sizes, or, with a clip norm for each, one for each."""
     if not sizes:
         raise InvalidArgument("parameters: must not be empty", field="parameters")
-    if isinstance(max_grad_norm, (int, float)):
-        return [ClipGroup("all", sum(sizes), float(max_grad_norm))]
+    if not _wire.is_many(max_grad_norm):
+        return [ClipGroup("all", sum(sizes), _client.real(max_grad_norm, "max_grad_norm"))]
     norms = list(max_grad_norm)
     if len(norms) != len(sizes):
         raise InvalidArgument(
@@ -55,7 +68,7 @@ def groups_of(
 
 def _options(groups: Sequence[ClipGroup], noise_multiplier: float, allocation: str,
              microbatches: bool, threads: int) -> Any:
-    listed = list(groups)
+    listed = _wire.listed(groups, "groups", "ClipGroup")
     structs = (_client.ClipGroup * max(1, len(listed)))()
     for index, group in enumerate(listed):
         where = "groups[%d]" % index
@@ -70,7 +83,8 @@ def _options(groups: Sequence[ClipGroup], noise_multiplier: float, allocation: s
         groups=structs, group_count=len(listed),
         noise_multiplier=_client.real(noise_multiplier, "noise_multiplier"),
         allocation=_client.word(allocation, _client.ALLOCATIONS, "allocation"),
-        microbatches=bool(microbatches), threads=_client.whole(threads, "threads"))
+        microbatches=_wire.truth(microbatches, "microbatches"),
+        threads=_client.whole(threads, "threads"))
 
 
 def _doubles(values: Any, name: str) -> ctypes.Array:
@@ -83,7 +97,7 @@ def _doubles(values: Any, name: str) -> ctypes.Array:
         pass
     try:
         return (ctypes.c_double * len(values))(*values)
-    except TypeError:
+    except Exception:
         raise WrongType("%s: must be a sequence of numbers, got %s" % (name, type(values).__name__),
                         field=name) from None
 
@@ -183,7 +197,8 @@ class Privatizer(_Sums):
             raise WrongType("recorder: must be a dpledger.Recorder, got %s"
                             % type(recorder).__name__,
                             field="recorder")
-        self.groups, self.microbatches = tuple(groups), microbatches
+        self.groups = tuple(_wire.listed(groups, "groups", "ClipGroup"))
+        self.microbatches = microbatches
         options, pointer = _options(groups, noise_multiplier, allocation, microbatches,
                                     threads), ctypes.c_void_p()
         if non_private_seed is None:
@@ -249,7 +264,7 @@ class Sum(_Sums):
     def __init__(self, groups: Sequence[ClipGroup], noise_multiplier: float, *,
                  allocation: str = "proportional", microbatches: bool = False,
                  threads: int = 0) -> None:
-        self.groups = tuple(groups)
+        self.groups = tuple(_wire.listed(groups, "groups", "ClipGroup"))
         options, pointer = _options(groups, noise_multiplier, allocation, microbatches,
                                     threads), ctypes.c_void_p()
         call("sum_create", ctypes.byref(options), ctypes.byref(pointer))

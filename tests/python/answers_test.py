@@ -315,7 +315,7 @@ class Words(unittest.TestCase):
                 (lambda: dpledger.epsilon(**dict(RUN, steps=1e300), delta=1e-5), "INVALID_ARGUMENT",
                  r"^steps: must be in \[1, 2\^53\], got 1e\+300$"),
                 (lambda: dpledger.epsilon(**dict(RUN, steps=1.5), delta=1e-5), "INVALID_ARGUMENT",
-                 r"^steps: must be a whole number, got 1.5$"),
+                 r"^steps: must be a whole number, got 1\.5 \(float\)$"),
                 (lambda: dpledger.epsilon(**dict(MNIST, batch_size=70_000), delta=1e-5),
                  "INVALID_ARGUMENT",
                  r"^batch_size: must be at most population \(60000\), got 70000$"),

@@ -3,16 +3,54 @@ arithmetic."""
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 
-from ..errors import InvalidArgument
+from .. import _wire
+from .._words import hinted
+from ..errors import InvalidArgument, WrongType
 
 MOST_BOUND = 1 << 25  # K; the proofs below need it
 _LEAF = 1 << 12  # terms of one exact sum in `row_norms`
 
 
+def _check_floats(tensor: Any, name: str, dimensions: int) -> None:
+    """WrongType or InvalidArgument for anything but a dense tensor of floats and of so many
+    dimensions."""
+    if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or (
+            tensor.layout != torch.strided):
+        raise WrongType("%s: must be a dense tensor of floats, got %s"
+                        % (name, getattr(tensor, "dtype", type(tensor).__name__)),
+                        field=name)
+    if tensor.dim() != dimensions:
+        raise InvalidArgument("%s: must have %d dimensions, got shape %s"
+                              % (name, dimensions, list(tensor.shape)), field=name)
+
+
+def _bound_and_norm(bound: Any, clip_norm: Any) -> Tuple[int, float]:
+    """K and C as numbers in their domains."""
+    norm = _wire.real(clip_norm, "clip_norm")
+    if not 1e-30 <= norm <= 1e30:
+        raise InvalidArgument("clip_norm: must be in [1e-30, 1e30], got %r" % (clip_norm,),
+                              field="clip_norm")
+    return _wire.whole(bound, "bound", 1, MOST_BOUND), norm
+
+
+def _checked(blocks: Any) -> List[torch.Tensor]:
+    found = _wire.listed(blocks, "blocks", "tensors")
+    if not found:
+        raise InvalidArgument("blocks: must not be empty", field="blocks")
+    for index, block in enumerate(found):
+        where = "blocks[%d]" % index
+        _check_floats(block, where, 2)
+        if block.shape[0] != found[0].shape[0] or block.device != found[0].device:
+            raise InvalidArgument("%s: must have the rows and the device of blocks[0]" % where,
+                                  field=where)
+    return found
+
+
+@hinted()
 def row_norms(blocks: Sequence[torch.Tensor]) -> torch.Tensor:
     """The L2 norm of each row over all blocks, [B] float64, up to a relative 2^-28, at most a
     millionth too small; NaN or infinite where a coordinate is.
@@ -25,7 +63,7 @@ def row_norms(blocks: Sequence[torch.Tensor]) -> torch.Tensor:
     g, and all partial sums are at most 2^52 g: exact in any order. The greatest does not depend on
     the order either. The sums of 4096 are added likewise, level by level.
     """
-    squares = [leaf_sums(block * block) for block in blocks]
+    squares = [leaf_sums(block * block) for block in _checked(blocks)]
     total = torch.cat(squares, 1)
     while total.shape[1] > 1:
         total = leaf_sums(total)
@@ -52,6 +90,7 @@ def leaf_sums(values: torch.Tensor) -> torch.Tensor:
     return torch.where(torch.isfinite(greatest[:, :, 0]), exact, greatest[:, :, 0])
 
 
+@hinted()
 def clip_and_sum(blocks: Sequence[torch.Tensor], clip_norm: float, bound: int,
                  norms: Optional[torch.Tensor] = None) -> List[torch.Tensor]:
     """Each row over all blocks, clipped to an integer vector of norm at most `bound`, summed: int64
@@ -82,8 +121,8 @@ def clip_and_sum(blocks: Sequence[torch.Tensor], clip_norm: float, bound: int,
     - What is checked is what is added: r is private to this call, whatever happens to the gradients
       meanwhile.
     """
-    if not 1 <= bound <= MOST_BOUND:
-        raise InvalidArgument("bound: must be in [1, 2^25], got %r" % (bound,), field="bound")
+    bound, clip_norm = _bound_and_norm(bound, clip_norm)
+    blocks = _checked(blocks)
     dimension = sum(block.shape[1] for block in blocks)
     target = bound - math.sqrt(dimension) / 2
     if not target >= bound / 2:

@@ -9,10 +9,11 @@ import torch
 from torch.utils.data import DataLoader, Sampler as TorchSampler, default_collate
 
 from .. import _client
+from .._words import explains, hinted
 from ..errors import InvalidArgument, WrongType, error
 from ..messages import (DisjointBatches, FullBatch, Poisson, RandomAllocation, SamplingScheme,
                         WithoutReplacement)
-from ..recorder import Recorder, Sampler
+from ..recorder import Recorder, Sampler, _recorder_or_none
 
 
 class Draw(NamedTuple):
@@ -22,6 +23,7 @@ class Draw(NamedTuple):
     records: List[int]
 
 
+@explains
 class BatchSampler(TorchSampler):
     """What batch samplers have in common. A pass over one (`for batch in sampler`, or a
     DataLoader's) gives lists of record numbers; passes go on where the one before was left.
@@ -38,18 +40,18 @@ class BatchSampler(TorchSampler):
     # be left out.
     _independent = True
 
+    def __init_subclass__(cls) -> None:
+        explains(cls)
+
     def __init__(self, scheme: Any, steps: int, records: Optional[int],
                  recorder: Optional[Recorder], non_private_seed: Optional[int]) -> None:
-        if recorder is not None and not isinstance(recorder, Recorder):
-            raise WrongType("recorder: must be a dpledger.Recorder, got %s"
-                            % type(recorder).__name__,
-                            field="recorder")
+        _recorder_or_none(recorder)
         self.scheme: SamplingScheme = scheme
         _BY_SCHEME[id(scheme)] = self
         self.steps = steps
         self.records: Optional[int] = None
         if records is not None:
-            self.has_records(_client.whole(records, "records"), "records")
+            self.has_records(records, "records")
         self.source = Sampler(scheme, recorder=recorder, non_private_seed=non_private_seed)
         # the number of a sample of this pass that was handed on, and had no step
         self.skipped: Optional[int] = None
@@ -88,6 +90,7 @@ class BatchSampler(TorchSampler):
     def has_records(self, records: int, name: str) -> None:
         """Says how many records the data set has. Fewer than `population` are left out of samples,
         where each record is decided by itself."""
+        records = _client.whole(records, name)
         if records > self.population:
             # Messages do not say the number of records: it may be a secret.
             raise InvalidArgument(
@@ -345,6 +348,7 @@ def expected_size(scheme: SamplingScheme) -> float:
     return float(population)
 
 
+@hinted()
 def data_loader(dataset: Any, sampler: BatchSampler, **options: Any) -> DataLoader:
     """A DataLoader over the batches of a batch sampler of this module, which tells the sampler what
     it hands on.
@@ -373,8 +377,13 @@ def data_loader(dataset: Any, sampler: BatchSampler, **options: Any) -> DataLoad
                         % type(dataset).__name__,
                         field="dataset") from None
     sampler.has_records(records, "dataset")
-    collate = _WithEmpty(options.pop("collate_fn", None) or default_collate, dataset)
-    return _Loader(dataset, sampler, collate_fn=collate, **options)
+    given = options.pop("collate_fn", None)
+    collate = _WithEmpty(default_collate if given is None else given, dataset)
+    try:
+        return _Loader(dataset, sampler, collate_fn=collate, **options)
+    except Exception as refused:
+        raise InvalidArgument("options: DataLoader refuses them: %s" % refused,
+                              field="options") from refused
 
 
 class _Announced(TorchSampler):

@@ -25,6 +25,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 
 from .. import _client
+from .._words import hinted
 from ..errors import Error, InvalidArgument, WrongType, error
 from ..recorder import Recorder
 
@@ -55,6 +56,7 @@ class Checked:
                                                                      self.furthest)
 
 
+@hinted()
 def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
           neighbours: int = 8, adjacency: str = "add-or-remove-one", loud: bool = True,
           seed: int = 0, **recorder: Any) -> Checked:

@@ -9,7 +9,8 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from .. import _client, sums
+from .. import _client, _wire, sums
+from .._words import explains
 from ..errors import InvalidArgument, WrongType, error
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
@@ -23,6 +24,23 @@ CHUNK = 1 << 24  # elements of a temporary tensor
 HOST_CHUNK = 1 << 22
 
 
+def _clip_groups(given: Any, parameters: int) -> List[Tuple[str, int, float]]:
+    """(name, parameters, clip norm) of each group, checked: together all the parameters."""
+    found = []
+    for index, group in enumerate(_wire.listed(given, "clip_groups", "(name, parameters, norm)")):
+        where = "clip_groups[%d]" % index
+        one = _wire.listed(group, where, "(name, parameters, norm)")
+        if len(one) != 3:
+            raise InvalidArgument("%s: must be (name, parameters, norm), got %d values"
+                                  % (where, len(one)), field=where)
+        found.append((one[0], _wire.whole(one[1], where + "[1]", 1), one[2]))
+    if sum(count for _, count, _ in found) != parameters:
+        raise InvalidArgument("clip_groups: must be over %d parameters together" % parameters,
+                              field="clip_groups")
+    return found
+
+
+@explains
 class ExactSum:
     """Sums per-example gradients exactly, round by round, and gives back noised sums. For one
     thread at a time.
@@ -44,12 +62,13 @@ class ExactSum:
                  threads: int = 0, allocation: str = "proportional", on_device: bool = False,
                  clip_groups: Optional[Sequence[Tuple[str, int, float]]] = None,
                  non_private_seed: Optional[int] = None) -> None:
-        self.shapes = [tuple(getattr(parameter, "shape", parameter)) for parameter in parameters]
+        self.shapes = sums._shapes_of(parameters)
         sizes = [math.prod(shape) for shape in self.shapes]
         if clip_groups is None:
             groups = sums.groups_of(sizes, max_grad_norm)
             counts = [len(sizes) // len(groups)] * len(groups)
         else:
+            clip_groups = _clip_groups(clip_groups, len(sizes))
             counts = [count for _, count, _ in clip_groups]
             groups = []
         self._spans = [(end - count, end) for end, count in zip(itertools.accumulate(counts),
@@ -138,7 +157,7 @@ class ExactSum:
     def _checked(self, gradients: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         if isinstance(gradients, torch.Tensor):
             gradients = [gradients]
-        tensors = list(gradients)
+        tensors = _wire.listed(gradients, "gradients", "tensors")
         if len(tensors) != len(self.shapes):
             raise InvalidArgument("gradients: must be %d tensors, one for each parameter, got %d"
                                   % (len(self.shapes), len(tensors)), field="gradients")

@@ -15,16 +15,18 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from .. import sums
+from .. import _wire, sums
+from .._words import explains, hinted
 from ..errors import InvalidArgument, WrongType
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
-from .arithmetic import MOST_BOUND, leaf_sums, row_norms
+from .arithmetic import _bound_and_norm, _check_floats, leaf_sums, row_norms
 
 MARGIN = 1 - 2.0 ** -8  # of the bound, for the rounding of errors: utility alone
 EXACT = 2.0 ** 26  # that sum_t |e_t| |a_t| of whole numbers must stay below
 
 
+@hinted()
 def ghost_clip_and_sum(inputs: torch.Tensor, errors: torch.Tensor, clip_norm: float, bound: int,
                        resolution: float) -> torch.Tensor:
     """The sum over examples of integer vectors q_b = sum_t e_bt a_bt^T of norm at most `bound`:
@@ -50,13 +52,10 @@ def ghost_clip_and_sum(inputs: torch.Tensor, errors: torch.Tensor, clip_norm: fl
     An example counts only if c < 2^26 and |q_b|^2 <= K^2; what fails, or is not finite, is replaced
     by zeros.
     """
-    if not 1 <= bound <= MOST_BOUND:
-        raise InvalidArgument("bound: must be in [1, 2^25], got %r" % (bound,), field="bound")
-    if not (resolution > 0 and math.frexp(resolution)[0] == 0.5
-            and 2.0 ** -30 <= resolution <= 2.0 ** 30):
-        raise InvalidArgument("resolution: must be a power of two in [2^-30, 2^30], got %r"
-                              % (resolution,),
-                              field="resolution")
+    bound, clip_norm = _bound_and_norm(bound, clip_norm)
+    resolution = _resolution(resolution)
+    for name, tensor in (("inputs", inputs), ("errors", errors)):
+        _check_floats(tensor, name, 3)
     target = bound - math.sqrt(inputs.shape[2] * errors.shape[2]) / 2
     if not target >= bound / 2:
         raise InvalidArgument("bound: must be at least the root of the gradient's size, got %d"
@@ -83,6 +82,15 @@ def ghost_clip_and_sum(inputs: torch.Tensor, errors: torch.Tensor, clip_norm: fl
         rows = kept.shape[0] * kept.shape[1]
         total = chosen.reshape(rows, chosen.shape[2]).t() @ kept.reshape(rows, kept.shape[2])
         return total.to(torch.int64)
+
+
+def _resolution(value: Any) -> float:
+    number = _wire.real(value, "resolution")
+    if not (2.0 ** -30 <= number <= 2.0 ** 30 and math.frexp(number)[0] == 0.5):
+        raise InvalidArgument("resolution: must be a power of two in [2^-30, 2^30], got %r"
+                              % (value,),
+                              field="resolution")
+    return number
 
 
 def _position_norms(values: torch.Tensor) -> torch.Tensor:
@@ -119,6 +127,7 @@ def _judge(a: torch.Tensor, e: torch.Tensor, bound: int) -> Tuple[torch.Tensor, 
     return exact & (square <= float(bound) * float(bound)), square
 
 
+@explains
 class GhostSum:
     """Rounds of exact noised sums over linear layers, each clipped on its own, from inputs and
     errors.
@@ -137,7 +146,8 @@ class GhostSum:
                  max_grad_norm: Union[float, Sequence[float]], recorder: Recorder, *,
                  resolution: float = 2.0 ** 10, threads: int = 0, allocation: str = "proportional",
                  non_private_seed: Optional[int] = None) -> None:
-        self.layers, self.resolution = list(layers), resolution
+        self.layers = _wire.listed(layers, "layers", "torch.nn.Linear")
+        self.resolution = _resolution(resolution)
         for index, layer in enumerate(self.layers):
             if type(layer) is not torch.nn.Linear:
                 raise WrongType("layers[%d]: must be a torch.nn.Linear: norms of other layers' "
@@ -145,8 +155,8 @@ class GhostSum:
                                 % (index, type(layer).__name__),
                                 field="layers[%d]" % index)
         self._widths = [layer.in_features + (layer.bias is not None) for layer in self.layers]
-        norms = ([float(max_grad_norm)] * len(self.layers)
-                 if isinstance(max_grad_norm, (int, float)) else list(max_grad_norm))
+        norms = (list(max_grad_norm) if _wire.is_many(max_grad_norm)  # type: ignore[arg-type]
+                 else [_wire.real(max_grad_norm, "max_grad_norm")] * len(self.layers))
         sizes = [layer.out_features * width for layer, width in zip(self.layers, self._widths)]
         self._privatizer = sums.Privatizer(sums.groups_of(sizes, norms), noise_multiplier, recorder,
                                            threads=threads, allocation=allocation,
@@ -195,13 +205,17 @@ class GhostSum:
         return noised
 
     def _checked(self, pairs: Sequence[Any]) -> List[Tuple[torch.Tensor, torch.Tensor]]:
+        pairs = _wire.listed(pairs, "pairs", "(inputs, errors)")
         if len(pairs) != len(self.layers):
             raise InvalidArgument("pairs: must be %d, one for each layer, got %d"
                                   % (len(self.layers), len(pairs)),
                                   field="pairs")
         checked: List[Tuple[torch.Tensor, torch.Tensor]] = []
         for index, (pair, layer) in enumerate(zip(pairs, self.layers)):
-            tensors = []
+            pair, tensors = _wire.listed(pair, "pairs[%d]" % index, "tensors"), []
+            if len(pair) != 2:
+                raise InvalidArgument("pairs[%d]: must be (inputs, errors), got %d values"
+                                      % (index, len(pair)), field="pairs[%d]" % index)
             for part, (tensor, width) in enumerate(zip(pair,
                                                        (layer.in_features, layer.out_features))):
                 where = "pairs[%d][%d]" % (index, part)

@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 import torch
 
-from .. import _client
+from .. import _client, _wire
+from .._words import explains
 from ..errors import Error, InvalidArgument, WrongType, error
 from ..messages import (DisjointBatches, RandomAllocation, SamplingScheme, WithoutReplacement,
                         WithReplacement)
@@ -25,6 +26,7 @@ _TOLERANCE = {torch.float32: 1e-4}  # of rows' sum against the gradient; of 16-b
 _COARSE = 5e-2
 
 
+@explains
 class PrivateOptimizer(torch.optim.Optimizer):
     """A torch optimizer whose steps take noised sums of clipped per-example gradients, each in the
     ledger before it is used. One step is on one sample.
@@ -85,8 +87,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
                 "optimizer: has a parameter twice; each is stepped by one optimizer, once",
                 field="optimizer")
         if model is not None:
-            guards.watch(model, public_state=public_state)
-        elif list(public_state):
+            guards.watch(model, public_state=_wire.listed(public_state, "public_state", "names"))
+        elif _wire.listed(public_state, "public_state", "names"):
             raise InvalidArgument("public_state: needs model", field="public_state")
         norm = _norms(max_grad_norm, len(self._parameters), len(self.optimizers))
         groups = None
@@ -358,6 +360,10 @@ class PrivateOptimizer(torch.optim.Optimizer):
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Gives the optimizers back what `state_dict` said of them."""
+        if not isinstance(state_dict, dict) or not {"param_groups", "state"} <= set(state_dict):
+            raise WrongType("state_dict: must be what state_dict() gave, got %s"
+                            % type(state_dict).__name__,
+                            field="state_dict")
         groups = list(state_dict["param_groups"])
         counts = [len(inner.param_groups) for inner in self.optimizers]
         if len(groups) != sum(counts):
@@ -586,12 +592,9 @@ def _size(given: Any, scheme: Any) -> float:
 
 def _norms(given: Any, parameters: int, optimizers: int) -> Union[float, List[float]]:
     """One number, or one for each of the parameters or of the optimizers."""
-    try:
-        listed = None if isinstance(given, (str, bytes)) else list(given)
-    except TypeError:  # a number, of whatever kind
-        listed = None
-    if listed is None:
+    if not _wire.is_many(given):
         return _client.real(given, "max_grad_norm")
+    listed = list(given)
     if len(listed) not in (parameters, optimizers):
         raise InvalidArgument(
             "max_grad_norm: must be one number, or one for each of %d parameters, or of "

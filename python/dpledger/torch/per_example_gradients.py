@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from .._words import hinted
 from ..errors import InvalidArgument, WrongType
 from . import functional, guards, sequences
 from .layers import Rows, Rule, called, known, least_dimensions, rule_of
@@ -16,6 +17,7 @@ _NORMALISATIONS = nn.modules.batchnorm._NormBase  # of batches and of instances
 _HOLDERS = (nn.ParameterList, nn.ParameterDict)  # have parameters, and no forward pass
 
 
+@hinted()
 def check_model(model: torch.nn.Module) -> None:
     """InvalidArgument where a layer couples records, or writes what it saw of them into the model,
     so that no bound on one record's part can hold."""
@@ -39,6 +41,7 @@ def check_model(model: torch.nn.Module) -> None:
             raise InvalidArgument("model: %s %s" % (called(name, layer), wrong), field="model")
 
 
+@hinted()
 def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Callable[[], None]:
     """Makes every backward pass leave each example's gradient in `parameter.grad_sample`: [B,
     *shape].
@@ -408,6 +411,7 @@ class _Layer(_Forward):
                 field="model")
 
 
+@hinted()
 def gradients(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], inputs: Any,
               targets: Any, *, chunk_size: Optional[int] = None) -> List[torch.Tensor]:
     """Each example's gradient of loss(model(x), y) for every parameter that requires one, and in

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as distributed
 
 from .. import sums
+from .._words import explains
 from ..errors import InvalidArgument, WrongType, error
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
@@ -15,6 +16,7 @@ from .batches import BatchSampler
 from .exact_sum import ExactSum
 
 
+@explains
 class SharedSum(ExactSum):
     """An ExactSum that processes make together. Each clips and sums the gradients of its share of a
     sample, exactly; one of them has the ledger, draws the samples and adds the noise, once. All get
