@@ -145,12 +145,15 @@ void AddServer(flags::App& app, connection::ServerAccess& value) {
   app.add_option(
          "--server",
          [&value](const std::string& text) {
-           const auto address = ParseAddress(connection::TargetOf(text));
-           if (!address.has_value() || address->port == 0)
-             Refuse("--server", "must be host:port", text);
+           for (const connection::ServerAccess& one : connection::EachOf(text)) {
+             const auto address = ParseAddress(connection::TargetOf(one));
+             if (!address.has_value() || address->port == 0)
+               Refuse("--server", "must be host:port", one.address);
+           }
            value.address = text;
          },
-         "the server's host:port; TLS unless it is of this machine or begins with http://; "
+         "the server's host:port, or several of one database with commas between them, of which "
+         "the first that answers is asked; TLS unless of this machine or beginning with http://; "
          "default: DPLEDGER_SERVER, or that of client.conf")
       ->type_name("HOST:PORT");
   const auto file = [&app](const char* flag, std::string& path, const char* help) {

@@ -161,7 +161,6 @@ struct WatchFlags : ListFlags {
 };
 
 absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
-  ServerCalls server(flags.place.server);
   v1::WatchLedgersRequest request;
   request.set_parent(ParentOf(flags));
   request.set_filter(flags.filter);
@@ -181,6 +180,7 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
     tell(Line(ledger, summary), watched);
   };
   while (true) {
+    ServerCalls server(flags.place.server);  // of several, one that answers now
     const absl::Status ended =
         server.Watch(request, [&](const v1::WatchLedgersResponse& next) -> absl::Status {
           request.set_resume_token(next.resume_token());

@@ -132,8 +132,11 @@ absl::Status Recorder::Close() { return recorder_->Close(); }
 
 absl::StatusOr<Cost> Recorder::ComputeCost(double delta) const {
   RETURN_IF_ERROR(recorder_->AwaitDelivered());
-  ASSIGN_OR_RETURN(const auto answer,
-                   client::ComputeEpsilon(recorder_->channel(), ledger(), delta));
+  v1::ComputeEpsilonResponse answer;
+  RETURN_IF_ERROR(recorder_->servers().Ask([&](const auto& channel) -> absl::Status {
+    ASSIGN_OR_RETURN(answer, client::ComputeEpsilon(channel, ledger(), delta));
+    return absl::OkStatus();
+  }));
   const auto& details = answer.details();
   if (details.ledgers_size() != 1) {
     return absl::InternalError("server: its answer names no ledger");
@@ -152,7 +155,7 @@ absl::StatusOr<Cost> Recorder::ComputeCost(double delta) const {
 
 absl::Status Recorder::Export(const std::string& file) const {
   if (file.empty()) return FieldError("file", "must name a file, got nothing");
-  return client::ExportLedger(recorder_->channel(), ledger(), file);
+  return client::ExportLedger(recorder_->servers().channel(), ledger(), file);
 }
 
 Recorder::DrainStatus Recorder::drain_status() const {

@@ -96,12 +96,13 @@ absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderO
 
 absl::Status PrivacyRecorder::Connect() {
   if (options_.connect != nullptr) {
-    ASSIGN_OR_RETURN(channel_, options_.connect());
+    ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, options_.connect());
+    servers_ = std::make_unique<connection::Servers>(std::move(channel));
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const connection::ServerAccess server, Complete(options_.server));
   ASSIGN_OR_RETURN(log_keys_, connection::LogKeys::Parse(server.log_key));
-  ASSIGN_OR_RETURN(channel_, connection::Connect(server));
+  ASSIGN_OR_RETURN(servers_, connection::Servers::Of(server));
   return absl::OkStatus();
 }
 
@@ -114,8 +115,6 @@ absl::Status PrivacyRecorder::Start() {
                                         .synced = options_.policy == v1::SPOOL}));
   // A killed process may have left what it had not synced, and it is sent at once.
   if (options_.policy == v1::SPOOL) RETURN_IF_ERROR(spool_->Sync());
-  stub_ = v1::LedgerService::NewStub(channel_);
-  audits_ = v1::AuditService::NewStub(channel_);
   const absl::Time deadline = absl::Now() + options_.open_timeout;
   const absl::Status reached = Reconcile(deadline);
   if (!reached.ok() && !MayGoOnAfter(reached)) return reached;
@@ -149,7 +148,7 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   // one.
   const bool known = state.acknowledged_entries > 0;
   const absl::StatusOr<v1::Ledger> opened = internal::OpenLedger(
-      *stub_, {options_.ledger, options_.declaration, options_.new_dataset, /*may_make=*/!known},
+      *servers_, {options_.ledger, options_.declaration, options_.new_dataset, /*may_make=*/!known},
       options_.writer, deadline,
       internal::Backoff(options_.first_backoff, options_.longest_backoff));
   const absl::StatusOr<v1::Ledger> ledger =
@@ -169,7 +168,7 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
     raise = [this](const v1::AppendBatchRequest& refused) { return RaiseGrant(refused); };
   }
   delivery_ = std::make_unique<internal::Delivery>(
-      spool_.get(), stub_.get(), audits_.get(), options_.ledger,
+      spool_.get(), servers_.get(), options_.ledger,
       internal::Delivery::Options{.first_backoff = options_.first_backoff,
                                   .longest_backoff = options_.longest_backoff,
                                   .stall_timeout = options_.stall_timeout,
@@ -360,8 +359,10 @@ absl::Status PrivacyRecorder::Grant(v1::GrantChange change, const std::vector<v1
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(std::min(deadline, absl::Now() + kOneGrant)));
     v1::GrantBudgetResponse response;
-    const absl::Status granted =
-        connection::FromGrpc(stub_->GrantBudget(&context, request, &response));
+    const std::shared_ptr<grpc::Channel> channel = servers_->channel();
+    const auto stub = v1::LedgerService::NewStub(channel);
+    const absl::Status granted = servers_->MoveOn(
+        channel, connection::FromGrpc(stub->GrantBudget(&context, request, &response)));
     if (granted.ok() || internal::IsRefusal(granted)) return granted;
     const absl::Duration wait = backoff.Next();
     if (stopping_ || absl::Now() + wait >= deadline) return granted;

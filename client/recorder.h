@@ -47,7 +47,7 @@
 #include "client/spool.h"
 #include "connection/log_keys.h"
 #include "connection/server_access.h"
-#include "dpledger/v1/audit_service.grpc.pb.h"
+#include "connection/servers.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "grpcpp/channel.h"
@@ -55,7 +55,8 @@
 namespace dpledger::client {
 
 struct RecorderOptions {
-  connection::ServerAccess server;  // "host:port", or with certificates and a token
+  // "host:port", or several of servers over one database; or with certificates and a token.
+  connection::ServerAccess server;
   // Instead of the way to `server`, which is not looked at then: to ledgers in a folder
   // (local/local_ledgers.h). Called once by Open, before the spool is looked at; its error ends
   // Open.
@@ -99,7 +100,7 @@ struct RecorderOptions {
   absl::Duration first_backoff = absl::Milliseconds(100);
   absl::Duration longest_backoff = absl::Seconds(5);
   absl::Duration stall_timeout =
-      absl::Seconds(20);  // then a silent stream is given up for a new one
+      absl::Seconds(20);  // then a silent connection is given up for another one
   Clock* clock = Clock::System();
 };
 
@@ -157,7 +158,7 @@ class PrivacyRecorder : public EventRecorder {
   const std::string& ledger() const { return options_.ledger; }  // full name
   const std::string& writer() const { return options_.writer; }
   // For questions about the ledger.
-  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  connection::Servers& servers() const { return *servers_; }
   // The token of this opening, and of the one that the spool carries on (empty: none).
   const std::string& incarnation() const { return incarnation_; }
   const std::string& previous_incarnation() const { return previous_incarnation_; }
@@ -205,9 +206,7 @@ class PrivacyRecorder : public EventRecorder {
   v1::EpochProgress known_epoch_;  // of the server, when it was asked
   uint64_t entries_before_ = 0;    // of the writer, as the spool counts them, before this opening
   std::unique_ptr<Spool> spool_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::LedgerService::StubInterface> stub_;
-  std::unique_ptr<v1::AuditService::StubInterface> audits_;
+  std::unique_ptr<connection::Servers> servers_;
   std::atomic<bool> stopping_ = false;  // a thread of delivery_ reads it
   std::unique_ptr<internal::Delivery> delivery_;
   std::unique_ptr<internal::GroupSync> sync_;  // SPOOL only

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
@@ -19,10 +21,13 @@
 #include "base/address.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "connection/servers.h"
 #include "connection/shared_connections.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/support/log.h"
+#include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/tls_certificate_provider.h"
@@ -44,6 +49,11 @@ constexpr int kKeepaliveTimeoutMilliseconds = 10 * 1000;
 // meanwhile.
 constexpr int kFirstReconnectMilliseconds = 100;
 constexpr int kMaxReconnectMilliseconds = 2 * 1000;
+// Of one attempt, TLS and HTTP/2 included, before a name's next address is dialled: a frozen host
+// takes connections and says nothing. gRPC's own 20 s would keep a trainer for as long again.
+constexpr int kDialMilliseconds = 10 * 1000;
+// The first word of one of several servers.
+constexpr auto kAnswerWithin = std::chrono::seconds(3);
 constexpr unsigned kLookAtFilesSeconds = 5;  // of certificates, for others in their place
 
 ErrorReason ReasonFromDetails(const std::string& details) {
@@ -173,10 +183,37 @@ void KeepGrpcQuiet() {
   gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
 }
 
+// Whether the server at the other end serves. An error if none answers there.
+absl::StatusOr<bool> AskWhetherItServes(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kAnswerWithin);
+  grpc::health::v1::HealthCheckResponse response;
+  const absl::Status status =
+      FromGrpc(grpc::health::v1::Health::NewStub(channel)->Check(&context, {}, &response));
+  if (MayDoBetterElsewhere(status)) return status;
+  return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given) {
   ASSIGN_OR_RETURN(const ServerAccess access, Complete(given));
+  const std::vector<ServerAccess> each = EachOf(access);
+  if (each.size() == 1) return ConnectTo(access);
+  std::shared_ptr<grpc::Channel> second_best;
+  std::string lines = "no server answers:";
+  for (const ServerAccess& one : each) {
+    ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, ConnectTo(one));
+    const absl::StatusOr<bool> serves = AskWhetherItServes(channel);
+    if (serves.ok() && *serves) return channel;
+    if (serves.ok() && second_best == nullptr) second_best = std::move(channel);
+    absl::StrAppend(&lines, "\n  ", one.address, ": ", serves.status().message());
+  }
+  if (second_best != nullptr) return second_best;
+  return absl::UnavailableError(lines);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const ServerAccess& access) {
   RETURN_IF_ERROR(CheckReadable(access));
   KeepGrpcQuiet();
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
@@ -189,6 +226,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no bound: rounds may be far apart
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMilliseconds);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMilliseconds);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kDialMilliseconds);
   // Else gRPC would put all channels that are alike on one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   const std::string target = TargetOf(access);

@@ -12,10 +12,15 @@
 
 namespace dpledger::connection {
 
-// A channel to the server of Complete(access), shared by those who ask for the same one
-// (connection/shared_connections.h). It connects when first used, and again by itself after a loss.
-// INVALID_ARGUMENT of Complete, or that names a file that cannot be read.
+// A channel to the server of Complete(access), or, of several, to the first one that answers now
+// and serves; shared by those who ask for the same one (connection/shared_connections.h). It
+// connects again by itself after a loss, and stays with its server: connection/servers.h does not.
+// INVALID_ARGUMENT of Complete, or that names a file that cannot be read; UNAVAILABLE, with a line
+// for each address, if none of several answers.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& access);
+
+// A channel to the one address of a complete access. It connects when first used.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const ServerAccess& access);
 
 // The same code and message, with the server's google.rpc.ErrorInfo as the status's ErrorReason
 // (base/status.h). UNAVAILABLE for what reads like an answer and is none of a server's: a proxy's

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/address.h"
 #include "base/status.h"
@@ -110,17 +111,10 @@ std::optional<Address> AddressOf(const std::string& server) {
   return ParseAddress(WithoutScheme(server));
 }
 
-absl::Status Check(const ServerAccess& access) {
-  if (access.address.empty()) {
-    return FieldError("server",
-                      "must be given as host:port, as DPLEDGER_SERVER, or in client.conf");
-  }
+absl::Status CheckAddress(const ServerAccess& access) {
   const std::optional<Address> address = AddressOf(access.address);
   if (!address.has_value() || address->port == 0)
     return FieldError("server", absl::StrCat("must be host:port, got ", access.address));
-  if (access.certificate.empty() != access.key.empty())
-    return FieldError(access.key.empty() ? "cert_key" : "cert", "must be given with the other one");
-  RETURN_IF_ERROR(LogKeys::Parse(access.log_key).status());
   if (!absl::StartsWith(access.address, kHttp)) return absl::OkStatus();
   if (!access.ca.empty() || !access.key.empty()) {
     return FieldError("server", absl::StrCat("must be https:// where certificates are given, got ",
@@ -133,6 +127,24 @@ absl::Status Check(const ServerAccess& access) {
                                access.address));
   }
   return absl::OkStatus();
+}
+
+absl::Status Check(const ServerAccess& access) {
+  if (access.address.empty()) {
+    return FieldError("server",
+                      "must be given as host:port, as DPLEDGER_SERVER, or in client.conf");
+  }
+  const std::vector<ServerAccess> each = EachOf(access);
+  for (const ServerAccess& one : each) {
+    RETURN_IF_ERROR(CheckAddress(one));
+    if (UsesTls(one) == UsesTls(each.front())) continue;
+    return FieldError("server", absl::StrCat("must be reached by TLS at each address or at none: "
+                                             "say https:// or http:// before each, got ",
+                                             access.address));
+  }
+  if (access.certificate.empty() != access.key.empty())
+    return FieldError(access.key.empty() ? "cert_key" : "cert", "must be given with the other one");
+  return LogKeys::Parse(access.log_key).status();
 }
 
 }  // namespace
@@ -151,6 +163,15 @@ absl::StatusOr<ServerAccess> Complete(ServerAccess given) {
   TakeFrom(file, given);
   RETURN_IF_ERROR(Check(given));
   return given;
+}
+
+std::vector<ServerAccess> EachOf(const ServerAccess& access) {
+  std::vector<ServerAccess> each;
+  for (const absl::string_view address : absl::StrSplit(access.address, ',')) {
+    each.push_back(access);
+    each.back().address = std::string(absl::StripAsciiWhitespace(address));
+  }
+  return each;
 }
 
 bool UsesTls(const ServerAccess& access) {

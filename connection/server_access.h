@@ -6,6 +6,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -17,8 +18,11 @@ struct ServerAccess {
   ServerAccess(std::string where) : address(std::move(where)) {}  // NOLINT: an address will do
   ServerAccess(const char* where) : address(where) {}             // NOLINT
 
-  std::string address;  // "host:port", "https://host:port" or "http://host:port"
-  std::string ca;       // PEM file: who signs the server's certificate; empty: the system's list
+  // "host:port", "https://host:port" or "http://host:port"; or several, with commas between them,
+  // of servers over one database. All of them get the token, each one shows a certificate of its
+  // own name, and all are reached by TLS or none.
+  std::string address;
+  std::string ca;  // PEM file: who signs the server's certificate; empty: the system's list
   std::string certificate;  // PEM file of one's own certificate, for mutual TLS
   std::string key;          // and its key
   std::string token_file;   // a bearer token; read again whenever the file changes
@@ -42,7 +46,10 @@ absl::StatusOr<ServerAccess> Complete(ServerAccess given);
 // read.
 absl::StatusOr<bool> IsServerMeant(const ServerAccess& given);
 
-// What a complete access says of its channel.
+// The same access to each of its addresses, in their order.
+std::vector<ServerAccess> EachOf(const ServerAccess& access);
+
+// What an access to one address says of its channel.
 bool UsesTls(const ServerAccess& access);
 // "host:port".
 std::string TargetOf(const ServerAccess& access);

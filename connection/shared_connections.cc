@@ -20,7 +20,9 @@ std::shared_ptr<grpc::Channel> SharedConnections::Get(
   auto& channels = table_->channels;
   auto found = channels.lower_bound(key);
   const auto end = channels.upper_bound(key);
-  while (found != end && found->second.users >= table_->max_users) ++found;
+  while (found != end && (found->second.given_up || found->second.users >= table_->max_users)) {
+    ++found;
+  }
   if (found == end) found = channels.emplace(key, Shared{make()});
   ++found->second.users;
   const auto leave = [table = table_, found](grpc::Channel*) {
@@ -31,6 +33,13 @@ std::shared_ptr<grpc::Channel> SharedConnections::Get(
     table->channels.erase(found);
   };
   return {found->second.channel.get(), leave};
+}
+
+void SharedConnections::GiveUp(const grpc::Channel* channel) {
+  absl::MutexLock lock(&table_->mutex);
+  for (auto& [key, shared] : table_->channels) {
+    if (shared.channel.get() == channel) shared.given_up = true;
+  }
 }
 
 size_t SharedConnections::channels() const {

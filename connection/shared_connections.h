@@ -32,12 +32,16 @@ class SharedConnections {
   std::shared_ptr<grpc::Channel> Get(const std::string& key,
                                      const std::function<std::shared_ptr<grpc::Channel>()>& make);
 
+  // Nobody else gets this channel; its users keep it.
+  void GiveUp(const grpc::Channel* channel);
+
   size_t channels() const;
 
  private:
   struct Shared {
     std::shared_ptr<grpc::Channel> channel;
     size_t users = 0;
+    bool given_up = false;
   };
   struct Table {
     explicit Table(size_t most) : max_users(most) {}

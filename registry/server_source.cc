@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "connection/connection.h"
+#include "connection/servers.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 
 namespace dpledger::registry {
@@ -15,19 +16,19 @@ namespace dpledger::registry {
 class ServerSource::Impl {
  public:
   Impl(const connection::ServerAccess& server, absl::Duration patience)
-      : address_(server.address), patience_(patience), channel_(connection::Connect(server)) {
-    if (channel_.ok()) stub_ = v1::AuditService::NewStub(*channel_);
-  }
+      : address_(server.address), patience_(patience), servers_(connection::Servers::Of(server)) {}
 
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::AuditService::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Response*),
                     const Request& request, Response& response) {
-    RETURN_IF_ERROR(channel_.status());
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + patience_));
-    const absl::Status status =
-        connection::FromGrpc((stub_.get()->*method)(&context, request, &response));
+    RETURN_IF_ERROR(servers_.status());
+    const absl::Status status = (*servers_)->Ask([&](const auto& channel) {
+      grpc::ClientContext context;
+      context.set_deadline(absl::ToChronoTime(absl::Now() + patience_));
+      const auto stub = v1::AuditService::NewStub(channel);
+      return connection::FromGrpc((stub.get()->*method)(&context, request, &response));
+    });
     if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
     return absl::UnavailableError(absl::StrCat("server ", address_, ": ", status.message()));
   }
@@ -35,8 +36,7 @@ class ServerSource::Impl {
  private:
   const std::string address_;
   const absl::Duration patience_;
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;
-  std::unique_ptr<v1::AuditService::Stub> stub_;
+  const absl::StatusOr<std::unique_ptr<connection::Servers>> servers_;
 };
 
 ServerSource::ServerSource(const connection::ServerAccess& server, absl::Duration patience)

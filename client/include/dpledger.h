@@ -177,7 +177,9 @@ typedef struct dpledger_run_state {
 typedef struct dpledger_recorder_options {
   size_t struct_size;
   // "host:port": TLS, unless it is of this machine and nothing is said about certificates;
-  // "http://host:port" is never TLS. NULL: `path`, DPLEDGER_SERVER, or that of client.conf.
+  // "http://host:port" is never TLS. Several of servers over one database, with commas between
+  // them: whenever one does not answer the next one is called. NULL: `path`, DPLEDGER_SERVER, or
+  // that of client.conf.
   const char* server;
   const char* ledger;  // "name", or "projects/{project}/ledgers/{ledger}"
   // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-], the same at every
@@ -201,7 +203,7 @@ typedef struct dpledger_recorder_options {
   double release_timeout_seconds;     // 300: how long a server may be away
   double full_spool_timeout_seconds;  // 300: how long a round waits for room in a full spool
   double close_timeout_seconds;       // 60
-  double stall_timeout_seconds;       // 20: then a silent connection is given up for a new one
+  double stall_timeout_seconds;       // 20: then a silent server is left for the next
   // NULL: nothing is kept, and a run that was killed goes on with a new epoch and new noise. Else
   // one sampler (dpledger_sampler_create_resumable) and one run with correlated noise of this
   // recorder are kept. Since minor version 1.

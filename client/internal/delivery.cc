@@ -36,12 +36,13 @@ constexpr absl::Duration kStatusFollows = absl::Milliseconds(250);
 // functions.
 class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::AppendResponse> {
  public:
-  explicit Stream(Delivery* delivery) : delivery_(delivery) {
+  Stream(Delivery* delivery, const std::shared_ptr<grpc::Channel>& channel)
+      : delivery_(delivery), stub_(v1::LedgerService::NewStub(channel)) {
     {
       absl::MutexLock lock(&delivery->mutex_);
       next = delivery->acknowledged_;
     }
-    delivery->stub_->async()->Append(&context_, this);
+    stub_->async()->Append(&context_, this);
     AddHold();  // writes start outside of the reactions; lifted by Finish
     StartRead(&response_);
     StartCall();
@@ -143,6 +144,7 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
   }
 
   Delivery* const delivery_;
+  const std::unique_ptr<v1::LedgerService::Stub> stub_;
   grpc::ClientContext context_;
   v1::AppendRequest request_;
   v1::AppendResponse response_;
@@ -150,14 +152,13 @@ class Delivery::Stream : public grpc::ClientBidiReactor<v1::AppendRequest, v1::A
   std::optional<absl::Status> status_;
 };
 
-Delivery::Delivery(Spool* spool, v1::LedgerService::StubInterface* stub,
-                   v1::AuditService::StubInterface* audits, const std::string& ledger,
+Delivery::Delivery(Spool* spool, connection::Servers* servers, const std::string& ledger,
                    const Options& options, absl::Status last_error)
     : spool_(spool),
-      stub_(stub),
+      servers_(servers),
       ledger_(ledger),
       options_(options),
-      check_(stub, audits, ledger, options.stall_timeout),
+      check_(ledger, options.stall_timeout),
       last_error_(std::move(last_error)) {
   const Spool::State state = spool->state();
   end_ = state.end;
@@ -256,8 +257,10 @@ void Delivery::Run() {
     if (stopping_) return;
     const uint64_t before = acknowledged_;
     mutex_.Unlock();
-    absl::Status ended = CheckAndSend();
+    const std::shared_ptr<grpc::Channel> channel = servers_->channel();
+    absl::Status ended = CheckAndSend(channel);
     if (options_.raise && ReasonOf(ended).reason == kBudgetExceeded) ended = Raise(ended);
+    ended = servers_->MoveOn(channel, ended);
     mutex_.Lock();
     if (ended.ok() || Withdraw(ended)) continue;
     if (IsRefusal(ended)) {
@@ -290,19 +293,19 @@ absl::Status Delivery::Raise(const absl::Status& refusal) {
                     ReasonOf(refusal));
 }
 
-absl::Status Delivery::CheckAndSend() {
-  RETURN_IF_ERROR(check_.Run(receipt()));
+absl::Status Delivery::CheckAndSend(const std::shared_ptr<grpc::Channel>& channel) {
+  RETURN_IF_ERROR(check_.Run(channel, receipt()));
   {
     absl::MutexLock lock(&mutex_);
     checked_ = true;
     progress_.SignalAll();
     if (acknowledged_ >= end_) return absl::OkStatus();
   }
-  return RunStream();
+  return RunStream(channel);
 }
 
-absl::Status Delivery::RunStream() {
-  Stream stream(this);
+absl::Status Delivery::RunStream(const std::shared_ptr<grpc::Channel>& channel) {
+  Stream stream(this, channel);
   {
     absl::MutexLock lock(&mutex_);
     while (Step(stream)) {
@@ -335,8 +338,8 @@ bool Delivery::Step(Stream& stream) {
   if (stream.in_flight.empty() || absl::Now() < stream.last_progress + options_.stall_timeout) {
     return true;
   }
-  stream.error = absl::UnavailableError(absl::StrCat("server: no acknowledgement for ",
-                                                     absl::FormatDuration(options_.stall_timeout)));
+  stream.error = absl::DeadlineExceededError(absl::StrCat(
+      "server: no acknowledgement for ", absl::FormatDuration(options_.stall_timeout)));
   return false;
 }
 

@@ -1,6 +1,7 @@
 // Carries a spool's batches to the server: one thread, one Append stream at a time,
-// acknowledgements cumulative and in order. After a lost stream it waits (backoff) and goes on with
-// the first batch that is not acknowledged. Before each stream it checks that the server still
+// acknowledgements cumulative and in order. After a lost stream it waits (backoff) and goes on, at
+// the next server if there are several, with the first batch that is not acknowledged. Before each
+// stream it checks that the server still
 // holds what it acknowledged (receipts.h).
 //
 // Invariants:
@@ -31,6 +32,7 @@
 #include "client/internal/receipts.h"
 #include "client/spool.h"
 #include "connection/log_keys.h"
+#include "connection/servers.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
 namespace dpledger::client::internal {
@@ -41,7 +43,7 @@ class Delivery {
     absl::Duration first_backoff;
     absl::Duration longest_backoff;
     // A stream without an acknowledgement for so long, while something waits for one, is given up
-    // for a new one.
+    // for one over a new connection, to the next server if there are several.
     absl::Duration stall_timeout;
     connection::LogKeys log_keys;  // that acknowledgements must be signed by; none: any will do
     bool withdraws = false;
@@ -55,10 +57,9 @@ class Delivery {
     absl::Status last_error;    // why the last stream ended, until the next acknowledgement
   };
 
-  // Starts to deliver what the spool holds to the ledger `ledger`. `spool` and the stubs outlive
-  // this; `last_error` is how the server answered so far.
-  Delivery(Spool* spool, v1::LedgerService::StubInterface* stub,
-           v1::AuditService::StubInterface* audits, const std::string& ledger,
+  // Starts to deliver what the spool holds to the ledger `ledger`. `spool` and `servers` outlive
+  // this; `last_error` is how a server answered so far.
+  Delivery(Spool* spool, connection::Servers* servers, const std::string& ledger,
            const Options& options, absl::Status last_error);
   // Stops without waiting for acknowledgements.
   ~Delivery();
@@ -94,9 +95,9 @@ class Delivery {
   // be sent again.
   absl::Status Raise(const absl::Status& refusal);
   // Checks the server and, if something waits to be sent, runs a stream. OK only if nothing does.
-  absl::Status CheckAndSend();
+  absl::Status CheckAndSend(const std::shared_ptr<grpc::Channel>& channel);
   // Sends and takes acknowledgements until the stream breaks; says why it did.
-  absl::Status RunStream();
+  absl::Status RunStream(const std::shared_ptr<grpc::Channel>& channel);
   // The next thing to do for `stream`; false when it is to be ended.
   bool Step(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // These let go of the mutex meanwhile.
@@ -110,7 +111,7 @@ class Delivery {
   void RecordAcknowledgements() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Spool* const spool_;
-  v1::LedgerService::StubInterface* const stub_;
+  connection::Servers* const servers_;
   const std::string ledger_;
   const Options options_;
   ReceiptCheck check_;

@@ -80,9 +80,9 @@ absl::Status CheckSame(const v1::Ledger& ledger, v1::Declaration declaration) {
 
 }  // namespace
 
-absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
-                                      const WantedLedger& wanted, const std::string& writer,
-                                      absl::Time deadline, Backoff backoff) {
+absl::StatusOr<v1::Ledger> OpenLedger(connection::Servers& servers, const WantedLedger& wanted,
+                                      const std::string& writer, absl::Time deadline,
+                                      Backoff backoff) {
   v1::CreateLedgerRequest request;
   request.set_name(wanted.name);
   *request.mutable_declaration() = wanted.declaration;
@@ -90,12 +90,14 @@ absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
   request.set_request_id(NewRequestId());
   absl::StatusOr<v1::Ledger> ledger;
   while (true) {
-    ledger = GetOrCreate(stub, request, writer, wanted.may_make,
+    const std::shared_ptr<grpc::Channel> channel = servers.channel();
+    ledger = GetOrCreate(*v1::LedgerService::NewStub(channel), request, writer, wanted.may_make,
                          std::min(deadline, absl::Now() + kCallTimeout));
     if (ledger.ok()) break;
     if (IsRefusal(ledger.status())) return ledger;
+    const absl::Status ended = servers.MoveOn(channel, ledger.status());
     const absl::Duration wait = backoff.Next();
-    if (absl::Now() + wait >= deadline) return ledger;
+    if (absl::Now() + wait >= deadline) return ended;
     absl::SleepFor(wait);
   }
   RETURN_IF_ERROR(CheckSame(*ledger, wanted.declaration));

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/internal/backoff.h"
+#include "connection/servers.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 
 namespace dpledger::client::internal {
@@ -19,11 +20,11 @@ struct WantedLedger {
 
 // The ledger, made if there is none and it may be, else NOT_FOUND. Of
 // its writers, who may be many, it holds `writer`, if the ledger has it. Tries again until
-// `deadline` while the server cannot be reached. FAILED_PRECONDITION if it exists with another
+// `deadline` while no server can be reached. FAILED_PRECONDITION if it exists with another
 // declaration (the message says what differs) or is sealed.
-absl::StatusOr<v1::Ledger> OpenLedger(v1::LedgerService::StubInterface& stub,
-                                      const WantedLedger& wanted, const std::string& writer,
-                                      absl::Time deadline, Backoff backoff);
+absl::StatusOr<v1::Ledger> OpenLedger(connection::Servers& servers, const WantedLedger& wanted,
+                                      const std::string& writer, absl::Time deadline,
+                                      Backoff backoff);
 
 // 128 random bits as hexadecimal digits.
 std::string NewRequestId();

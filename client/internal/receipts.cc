@@ -1,6 +1,7 @@
 #include "client/internal/receipts.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -74,24 +75,26 @@ void ReceiptCheck::Cancel() {
   if (call_ != nullptr) call_->TryCancel();
 }
 
-absl::Status ReceiptCheck::Run(const AcknowledgedTree& kept) {
+absl::Status ReceiptCheck::Run(const std::shared_ptr<grpc::Channel>& channel,
+                               const AcknowledgedTree& kept) {
   if (kept.size == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const AcknowledgedTree present, PresentTree(kept));
+  ASSIGN_OR_RETURN(const AcknowledgedTree present,
+                   PresentTree(*v1::LedgerService::NewStub(channel), kept));
   if (present.size == kept.size) {
     if (present.root == kept.root) return absl::OkStatus();
     return Broken(absl::StrCat("its ", kept.size, " entries have the root ",
                                HexEncode(merkle::ToBytes(present.root)), ", it acknowledged ",
                                HexEncode(merkle::ToBytes(kept.root))));
   }
-  return CheckByProof(kept, present);
+  return CheckByProof(*v1::AuditService::NewStub(channel), kept, present);
 }
 
-absl::StatusOr<AcknowledgedTree> ReceiptCheck::PresentTree(const AcknowledgedTree& kept) {
+absl::StatusOr<AcknowledgedTree> ReceiptCheck::PresentTree(v1::LedgerService::Stub& ledgers,
+                                                           const AcknowledgedTree& kept) {
   v1::GetLedgerRequest request;
   request.set_name(ledger_);
   v1::Ledger ledger;
-  const absl::Status found =
-      Call(*ledgers_, &v1::LedgerService::StubInterface::GetLedger, request, &ledger);
+  const absl::Status found = Call(ledgers, &v1::LedgerService::Stub::GetLedger, request, &ledger);
   if (absl::IsNotFound(found)) {
     return Broken(
         absl::StrCat("it does not hold the ledger, and acknowledged ", kept.size, " entries"));
@@ -106,7 +109,8 @@ absl::StatusOr<AcknowledgedTree> ReceiptCheck::PresentTree(const AcknowledgedTre
   return AcknowledgedTree{ledger.size(), *root};
 }
 
-absl::Status ReceiptCheck::CheckByProof(const AcknowledgedTree& kept,
+absl::Status ReceiptCheck::CheckByProof(v1::AuditService::Stub& audits,
+                                        const AcknowledgedTree& kept,
                                         const AcknowledgedTree& present) {
   // Proofs reach as far as what is signed; the answer itself is of no interest.
   v1::GetCheckpointRequest signed_request;
@@ -114,14 +118,13 @@ absl::Status ReceiptCheck::CheckByProof(const AcknowledgedTree& kept,
   signed_request.set_at_least(present.size);
   v1::GetCheckpointResponse checkpoint;
   RETURN_IF_ERROR(
-      Call(*audits_, &v1::AuditService::StubInterface::GetCheckpoint, signed_request, &checkpoint));
+      Call(audits, &v1::AuditService::Stub::GetCheckpoint, signed_request, &checkpoint));
   v1::GetConsistencyProofRequest request;
   request.set_log(ledger_);
   request.set_old_size(kept.size);
   request.set_new_size(present.size);
   v1::GetConsistencyProofResponse response;
-  RETURN_IF_ERROR(
-      Call(*audits_, &v1::AuditService::StubInterface::GetConsistencyProof, request, &response));
+  RETURN_IF_ERROR(Call(audits, &v1::AuditService::Stub::GetConsistencyProof, request, &response));
   if (response.proof_size() > kMaxProofHashes) return Broken("its proof has more than 64 hashes");
   std::vector<merkle::Hash> proof;
   for (const std::string& bytes : response.proof()) {

@@ -8,8 +8,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -19,6 +20,7 @@
 #include "client/internal/acknowledged_tree.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
+#include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 
 namespace dpledger::client::internal {
@@ -32,17 +34,13 @@ absl::Status KeepLarger(const AcknowledgedTree& tree, AcknowledgedTree& kept);
 // Thread safe.
 class ReceiptCheck {
  public:
-  // The stubs must outlive this. Each call to the server gets `call_timeout`.
-  ReceiptCheck(v1::LedgerService::StubInterface* ledgers, v1::AuditService::StubInterface* audits,
-               std::string ledger, absl::Duration call_timeout)
-      : ledgers_(ledgers),
-        audits_(audits),
-        ledger_(std::move(ledger)),
-        call_timeout_(call_timeout) {}
+  // Each call to a server gets `call_timeout`.
+  ReceiptCheck(std::string ledger, absl::Duration call_timeout)
+      : ledger_(std::move(ledger)), call_timeout_(call_timeout) {}
 
-  // DATA_LOSS (RECEIPT_BROKEN) if the server's ledger does not begin with `kept`; otherwise the
-  // errors of the calls.
-  absl::Status Run(const AcknowledgedTree& kept);
+  // DATA_LOSS (RECEIPT_BROKEN) if the ledger of the server at the other end does not begin with
+  // `kept`; otherwise the errors of the calls.
+  absl::Status Run(const std::shared_ptr<grpc::Channel>& channel, const AcknowledgedTree& kept);
   // Ends a Run under way, and every later one, with CANCELLED.
   void Cancel();
 
@@ -53,12 +51,12 @@ class ReceiptCheck {
                     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response* response);
 
-  absl::StatusOr<AcknowledgedTree> PresentTree(const AcknowledgedTree& kept);
-  absl::Status CheckByProof(const AcknowledgedTree& kept, const AcknowledgedTree& present);
+  absl::StatusOr<AcknowledgedTree> PresentTree(v1::LedgerService::Stub& ledgers,
+                                               const AcknowledgedTree& kept);
+  absl::Status CheckByProof(v1::AuditService::Stub& audits, const AcknowledgedTree& kept,
+                            const AcknowledgedTree& present);
   absl::Status Broken(const std::string& how) const;
 
-  v1::LedgerService::StubInterface* const ledgers_;
-  v1::AuditService::StubInterface* const audits_;
   const std::string ledger_;
   const absl::Duration call_timeout_;
 

@@ -62,7 +62,9 @@ class Recorder(Handle):
 
     dataset, unit: what the ledger is over ("adult") and what one record of it is ("example"); up to
         256 bytes each
-    server: "host:port"; None is what the environment (DPLEDGER_SERVER) or dpledger/client.conf says
+    server: "host:port", or "a:443,b:443" of servers over one database, of which the next one is
+        called whenever one does not answer; None is what the environment (DPLEDGER_SERVER) or
+        dpledger/client.conf says
     path: a folder with the ledger, instead of a server, made if missing: one process at a time.
         None, where nothing names a server, is LEDGER.ledger here, and stderr says so
     ledger: its name on the server, or in the folder; None is the data set's

@@ -44,10 +44,8 @@ class LedgerServer : public v1::LedgerService::Service, public v1::AuditService:
     builder.RegisterService(static_cast<v1::LedgerService::Service*>(this));
     builder.RegisterService(static_cast<v1::AuditService::Service*>(this));
     server_ = builder.BuildAndStart();
-    const auto channel =
+    channel =
         grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials());
-    ledgers = v1::LedgerService::NewStub(channel);
-    audits = v1::AuditService::NewStub(channel);
   }
   ~LedgerServer() override { server_->Shutdown(); }
 
@@ -87,8 +85,7 @@ class LedgerServer : public v1::LedgerService::Service, public v1::AuditService:
     return grpc::Status::OK;
   }
 
-  std::unique_ptr<v1::LedgerService::Stub> ledgers;
-  std::unique_ptr<v1::AuditService::Stub> audits;
+  std::shared_ptr<grpc::Channel> channel;
   merkle::ReferenceTree tree{100};
   uint64_t size = 12;
   uint64_t readable = 12;
@@ -105,8 +102,8 @@ class LedgerServer : public v1::LedgerService::Service, public v1::AuditService:
 class ReceiptCheckTest : public ::testing::Test {
  protected:
   absl::Status Run(uint64_t kept_size) {
-    ReceiptCheck check(server_.ledgers.get(), server_.audits.get(), kLedger, absl::Seconds(60));
-    return check.Run({kept_size, merkle::ReferenceTree(100).Root(kept_size)});
+    ReceiptCheck check(kLedger, absl::Seconds(60));
+    return check.Run(server_.channel, {kept_size, merkle::ReferenceTree(100).Root(kept_size)});
   }
   static void ExpectBroken(const absl::Status& status, const std::string& how) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
@@ -203,17 +200,17 @@ TEST_F(ReceiptCheckTest, EndsWhenItIsCancelled) {
     told->asked.Notify();
     told->cancelled.WaitForNotification();
   };
-  ReceiptCheck check(server_.ledgers.get(), server_.audits.get(), kLedger, absl::Seconds(60));
+  ReceiptCheck check(kLedger, absl::Seconds(60));
   const AcknowledgedTree kept = {7, server_.tree.Root(7)};
   absl::Status ended;
-  std::thread run([&] { ended = check.Run(kept); });
+  std::thread run([&] { ended = check.Run(server_.channel, kept); });
   const bool asked = told->asked.WaitForNotificationWithTimeout(absl::Seconds(30));
   check.Cancel();
   run.join();
   told->cancelled.Notify();
   ASSERT_TRUE(asked) << ended;
   EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(check.Run(kept), absl::CancelledError("the delivery ends"));
+  EXPECT_EQ(check.Run(server_.channel, kept), absl::CancelledError("the delivery ends"));
 }
 
 TEST(AcknowledgedTree, IsTakenFromAWholeReceiptOnly) {

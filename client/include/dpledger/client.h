@@ -101,8 +101,9 @@ struct RunState {
 
 struct RecorderOptions {
   // "host:port": TLS, unless it is of this machine and nothing is said about certificates;
-  // "http://host:port" is never TLS. What is empty is as environment or client.conf say
-  // (connection/server_access.h).
+  // "http://host:port" is never TLS. Several of servers over one database, with commas between
+  // them: whenever one does not answer the next one is called. What is empty is as environment or
+  // client.conf say (connection/server_access.h).
   std::string server, ca, certificate, certificate_key, token_file, log_key;
   // The folder of a ledger without a server. Where neither is named: NAME.ledger in the working
   // folder, NAME the ledger's last name.
@@ -134,7 +135,7 @@ struct RecorderOptions {
   double release_timeout_seconds = 0;     // 300: how long a server may be away
   double full_spool_timeout_seconds = 0;  // 300: how long a round waits for room in a full spool
   double close_timeout_seconds = 0;       // 60
-  double stall_timeout_seconds = 0;       // 20: then a silent connection is given up for a new one
+  double stall_timeout_seconds = 0;       // 20: then a silent server is left for the next
   // Absent: a run that was killed goes on with a new epoch and new noise. Else one sampler
   // (Sampler::CreateResumable) and one run with correlated noise are kept.
   std::optional<RunState> state;
