@@ -1,5 +1,6 @@
 """What stands between holds a connection and forwards nothing more, while new connections work: a
 round under way goes on over a new one, long before it is given up after five minutes."""
+import os
 import socket
 import threading
 import unittest
@@ -64,6 +65,17 @@ class HungConnection(support.WithServer):
             self.assertGreater(between.dialled, before)
         entries = self.program("ledger", "read", "hung")
         self.assertEqual(entries.count('"sampling":'), 2, entries)
+
+    def test_several_servers_are_named_here_or_in_the_environment(self):
+        scheme, query = dpledger.Poisson(0.1, 1000), dpledger.SumQuery(1.0, 2.0)
+        both = f"127.0.0.1:1,{self.server.address}"  # nobody listens at the first
+        os.environ["DPLEDGER_SERVER"] = both
+        self.addCleanup(os.environ.pop, "DPLEDGER_SERVER")
+        for name, server in (("named", both), ("environment", None)):
+            with self.recorder(name, server=server) as ledger:
+                ledger.round(scheme, query).await_releasable()
+        with self.assertRaisesRegex(dpledger.Error, "server: must be host:port, got b"):
+            self.recorder("wrong", server="a:1,b")
 
 
 if __name__ == "__main__":
