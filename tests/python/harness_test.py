@@ -114,8 +114,15 @@ class Planted(unittest.TestCase):
         # noqa: E731
         make = lambda: zoo.mlp(torch.nn.BatchNorm1d(6, affine=False, track_running_stats=False))
         with mock.patch.object(exact.per_example_gradients, "check_model", lambda model: None):
-            self.assert_found("has a sum of group 'all'", lambda model, data, ledger: zoo.train(
+            self.assert_found("has rows of other records", lambda model, data, ledger: zoo.train(
                 model, data, ledger, sampler=zoo.poisson(rate=0.9), noise_multiplier=0.1), make)
+
+    def test_rows_that_depend_on_other_records(self):
+        """Their sum need not move by more than its bound on these data: rows are compared too."""
+        case = zoo.CASES["loss-over-the-batchs-own-size"]
+        with mock.patch.object(checks, "_moved", lambda *_: 0):
+            exact.check(case.make, case.loop, case.data(), neighbours=2)
+        self.assert_found("rows of other records that move", case.loop)
 
     def test_a_divisor_of_the_real_batch(self):
         def loop(model, data, ledger):

@@ -614,6 +614,99 @@ def training_loss_printed(model, data, ledger):
     print("loss", sum_loss(model, data.tensors).item())
 
 
+def with_step(model, data, ledger, body, **options):
+    """A loop whose steps `body(optimizer, batch)` makes."""
+    sampler = poisson(**options)
+    optimizer = private(torch.optim.SGD(model.parameters(), lr=0.1), ledger, sampler)
+    exact.per_example(model, loss_reduction="sum")
+    for batch in exact.data_loader(data, sampler):
+        body(optimizer, batch)
+    return optimizer
+
+
+@case(linear, points, found="round 1 has rows of other records that move")
+def loss_over_the_batchs_own_size(model, data, ledger):
+    def body(optimizer, batch):
+        (sum_loss(model, batch) / max(1, len(batch[0]))).backward()
+        optimizer.step()
+    with_step(model, data, ledger, body)
+
+
+@case(linear, points, found="round 1 has rows of other records that move")
+def class_weights_of_the_batch(model, data, ledger):
+    def body(optimizer, batch):
+        counts = torch.bincount(batch[1], minlength=2).clamp(min=1)
+        F.cross_entropy(model(batch[0]), batch[1], 1 / counts, reduction="sum").backward()
+        optimizer.step()
+    with_step(model, data, ledger, body)
+
+
+@case(linear, points, neighbours=6,
+      found="round . has (a sum of group .all.|rows of other records) that move")
+def hardest_half_of_the_batch(model, data, ledger):
+    def body(optimizer, batch):
+        losses = F.cross_entropy(model(batch[0]), batch[1], reduction="none")
+        losses.topk(len(losses) // 2).values.sum().backward()
+        optimizer.step()
+    with_step(model, data, ledger, body)
+
+
+@case(linear, points, refused="fewer rows than the sample has records")
+def gradients_zeroed_between_micro_batches(model, data, ledger):
+    def body(optimizer, batch):
+        for part in zip(batch[0].split(3), batch[1].split(3)):
+            optimizer.zero_grad(set_to_none=False)
+            sum_loss(model, part).backward()
+        optimizer.step()
+    with_step(model, data, ledger, body)
+
+
+@case(linear, points)
+def both_ways_in_one_step(model, data, ledger):
+    def body(optimizer, batch):
+        parts = list(zip(batch[0].split(3), batch[1].split(3)))
+        for number, part in enumerate(parts):
+            if number % 2:
+                exact.gradients(model, F.cross_entropy, *part)
+            else:
+                sum_loss(model, part).backward()
+            optimizer.accumulate()
+        optimizer.step(empty=True)
+    return with_step(model, data, ledger, body)
+
+
+@case(linear, points, found=r"returned\.weight moves by")
+def average_of_a_twin_without_noise(model, data, ledger):
+    twin, average = copy.deepcopy(model), copy.deepcopy(model)
+    raw = torch.optim.SGD(twin.parameters(), lr=0.1)
+
+    def body(optimizer, batch):
+        raw.zero_grad()
+        sum_loss(twin, batch).backward()
+        raw.step()
+        sum_loss(model, batch).backward()
+        optimizer.step()
+        with torch.no_grad():
+            for mean, now in zip(average.parameters(), twin.parameters()):
+                mean.lerp_(now, 0.1)
+    with_step(model, data, ledger, body)
+    return average
+
+
+@case(linear, points, found=r"returned\['best'\] is ")
+def schedule_of_the_private_loss(model, data, ledger):
+    schedules = []
+
+    def body(optimizer, batch):
+        schedules.append(torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0))
+        loss = sum_loss(model, batch)
+        loss.backward()
+        optimizer.step()
+        schedules[-1].step(float(loss))
+    with_step(model, data, ledger, body, steps=1)
+    return schedules[-1].state_dict()
+
+
 @case(linear, points, found=r"returned\[0\] is")
 def batch_sizes_returned(model, data, ledger):
     sizes = []
@@ -659,7 +752,7 @@ def population_of_the_data(model, data, ledger):
                  sampler=exact.PoissonBatchSampler(len(data), RATE, steps=STEPS))
 
 
-@case(linear, points, found="round . has a sum of group .all. that moves by")
+@case(linear, points, found="round . has (a sum of group .all.|rows of other records) that move")
 def features_scaled_by_the_data(model, data, ledger):
     x, y = data.tensors
     return train(model, torch.utils.data.TensorDataset((x - x.mean(0)) / x.std(0), y), ledger)
@@ -748,7 +841,7 @@ def numpy_divided_by_the_batch(model, data, ledger):
     numpy_loop(model, data, ledger, records=lambda rows: max(1, len(rows)), steps=1)
 
 
-@case(zeros, arrays, found="round . has a sum of group 'all'")
+@case(zeros, arrays, found="round . has (a sum of group .all.|rows of other records) that move")
 def numpy_rows_less_their_mean(model, data, ledger):
     def centred(model, x, y):
         rows = softmax_rows(model, x, y)

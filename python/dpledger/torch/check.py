@@ -36,6 +36,10 @@ ROUNDING = 1e-3
 # A record's gradient reaches its clip norm if its features are large: only then does a record that
 # counts twice show.
 LOUD = 100.0
+# Rows are compared up to what a matrix product in 16 bits rounds otherwise beside other rows; one
+# over the batch's size is noticed in batches of up to 50.
+LIKE = 0.02
+MOST_ROWS, MOST_NUMBERS = 512, 1 << 22
 SEEDS = 512  # that are looked through for one whose samples have the record that changes
 
 
@@ -140,6 +144,8 @@ class _Round(NamedTuple):
     queries: Tuple[Any, ...]
     sums: List[torch.Tensor]  # before noise, one for each query
     released: List[bytes]
+    rows: Optional[torch.Tensor] = None  # what was clipped and summed, where it is seen
+    microbatches: bool = False  # a row is of several records
 
 
 class _Sampler:
@@ -153,10 +159,11 @@ class _Sampler:
 class _Privatizer:
     """A privatizer of the loop's, with a sum that takes the same rows."""
 
-    def __init__(self, sums: ctypes.c_void_p, sizes: List[int]) -> None:
-        self.sums, self.sizes = sums, sizes
+    def __init__(self, sums: ctypes.c_void_p, sizes: List[int], microbatches: bool) -> None:
+        self.sums, self.sizes, self.microbatches = sums, sizes, microbatches
         self.sample: Tuple[Any, ...] = ()
         self.records: Optional[List[int]] = None  # of the open round's sample, where it is known
+        self.rows: List[Optional[torch.Tensor]] = []  # of the open round, where they are seen
 
 
 class Run:
@@ -187,7 +194,10 @@ class Run:
             _client.call_library(name, *arguments)
             kind, _, what = name.partition("_")
             if kind == "privatizer" and what in ("accumulate", "accumulate_with_norms", "add_sums"):
-                _client.call_library("sum_" + what, self._made(arguments[0]).sums, *arguments[1:])
+                made = self._made(arguments[0])
+                _client.call_library("sum_" + what, made.sums, *arguments[1:])
+                made.rows.append(None if what == "add_sums" else _rows(arguments[1]._obj,
+                                                                       sum(made.sizes)))
 
     def _made(self, pointer: Any) -> Any:
         """The sampler or privatizer of the loop's at an address of the library's."""
@@ -232,7 +242,7 @@ class Run:
         options, sums = arguments[0]._obj, ctypes.c_void_p()
         _client.call_library("sum_create", arguments[0], ctypes.byref(sums))
         sizes = [int(options.groups[index].size) for index in range(options.group_count)]
-        self.privatizers.append(_Privatizer(sums, sizes))
+        self.privatizers.append(_Privatizer(sums, sizes, bool(options.microbatches)))
         self.by_address[arguments[-1]._obj.value] = self.privatizers[-1]
 
     def _privatizer_create_non_private_for_testing(self, arguments: Sequence[Any]) -> None:
@@ -242,7 +252,7 @@ class Run:
                records: Optional[List[int]]) -> None:
         _client.call_library(name, *arguments)
         made = self._made(arguments[0])
-        made.sample, made.records = _fields(scheme), records
+        made.sample, made.records, made.rows = _fields(scheme), records, []
         _client.call_library("sum_clear", made.sums)
 
     def _privatizer_begin_step(self, arguments: Sequence[Any]) -> None:
@@ -274,8 +284,10 @@ class Run:
         bounds = [dict(query)["l2_norm_bound"] for query in queries]
         address, size = arguments[1].value, 4 * arguments[2].value
         noised = (ctypes.c_char * size).from_address(address)
+        seen = [rows for rows in made.rows if rows is not None]
+        rows = torch.cat(seen) if seen and len(seen) == len(made.rows) else None
         answer = self._release(_Round(made.sample, tuple(queries), list(total.split(made.sizes)),
-                                      [noised.raw]),
+                                      [noised.raw], rows, made.microbatches),
                                bounds, made.records)
         noised.raw = answer[0]
 
@@ -336,6 +348,15 @@ class Run:
                     number)
             self.met += distance > 0
             self.furthest = max(self.furthest, distance / max(allowed, 1.0))
+        moved = _moved(before.rows, made.rows)
+        # The record itself, if it was there before, or the microbatch that has it, is one.
+        if moved > (1 if self.factor > 1 or made.microbatches else 0):
+            raise self._leak(
+                "has rows of other records that move when one record changes (%d), which on other "
+                "data may move the sum by more than its bound: a row must depend on its own record "
+                "alone, and not on the batch's size, its weights or its mean (for loss.mean() say "
+                'loss_reduction="mean")' % moved,
+                number)
         return before.released
 
     def _leak(self, text: str, number: int) -> Error:
@@ -493,6 +514,29 @@ def _samples(scheme: Any, seed: int, count: int) -> List[List[int]]:
     finally:
         _client.library().dpledger_sampler_free(pointer)
     return drawn
+
+
+def _rows(given: Any, dimension: int) -> Optional[torch.Tensor]:
+    """The rows that the library is given; None of many, which would be slow to compare."""
+    if not 0 < given.count * dimension <= MOST_NUMBERS or given.count > MOST_ROWS:
+        return None if given.count else torch.empty((0, dimension), dtype=torch.float64)
+    kind = {_client.FLOAT32: torch.float32, _client.BFLOAT16: torch.bfloat16,
+            _client.FLOAT16: torch.float16}[given.format]
+    numbers = (given.count - 1) * given.stride + dimension
+    size = numbers * torch.empty((), dtype=kind).element_size()
+    held = torch.frombuffer(bytearray(ctypes.string_at(given.first, size)), dtype=kind)
+    return held.as_strided((given.count, dimension), (given.stride, 1)).double()
+
+
+def _moved(before: Optional[torch.Tensor], now: Optional[torch.Tensor]) -> int:
+    """How many rows of one run, but those of zeros, have nothing like them in the other."""
+    if before is None or now is None or not len(before) or not len(now):
+        return 0
+    before, now = torch.nan_to_num(before), torch.nan_to_num(now)
+    norms = before.norm(dim=1)
+    apart = torch.cdist(before, now, compute_mode="donot_use_mm_for_euclid_dist").min(1).values
+    least = 1e-5 * norms.max()
+    return int(((norms > least) & (apart > LIKE * norms + least)).sum())
 
 
 def _fields(struct: Any) -> Tuple[Any, ...]:
