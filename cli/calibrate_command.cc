@@ -65,10 +65,6 @@ void CheckParameters(const CalibrateFlags& flags) {
   if (flags.solve == v1::SAMPLING_PROBABILITY || !flags.grid.values.empty()) {
     Refuse("--scheme", "must be poisson where the sampling probability is sought or --grid given");
   }
-  if (const uint64_t of = run.RoundsPerEpoch(); of > 0 && run.StepsOf() % of != 0) {
-    Refuse("--steps", absl::StrCat("must be whole epochs to be calibrated, a multiple of ", of,
-                                   ", got ", run.StepsOf()));
-  }
 }
 
 // The request of a run that flags describe: by its parameters, or, where its scheme has none, with
@@ -91,8 +87,10 @@ v1::CalibrateRequest RequestOf(const CalibrateFlags& flags) {
     return request;
   }
   RunFlags begun = run;  // where the search begins
+  begun.steps =
+      flags.solve == v1::STEPS ? std::max<uint64_t>(1, run.RoundsPerEpoch()) : run.WholeEpochs();
+  begun.epochs = 0;
   if (flags.solve == v1::NOISE_MULTIPLIER) begun.noise_multiplier = 1;
-  if (flags.solve == v1::STEPS) begun.steps = std::max<uint64_t>(1, run.RoundsPerEpoch());
   const std::vector<v1::Event> events = begun.Events();
   request.mutable_events()->Assign(events.begin(), events.end());
   request.set_hole(flags.solve == v1::STEPS ? "events[0].rounds.count"
@@ -145,6 +143,12 @@ absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
   for (std::string& assumption : flags.run.Assumptions()) {
     if (flags.events.empty() && flags.solve != v1::SAMPLING_PROBABILITY)
       response.mutable_details()->add_assumptions(std::move(assumption));
+  }
+  if (flags.events.empty() && flags.run.StepsOf() < flags.run.WholeEpochs()) {
+    response.mutable_details()->add_assumptions(absl::StrCat(
+        "the epoch that ", flags.run.StepsOf(),
+        " steps leave unfinished counts as whole, which costs no less: ", flags.run.WholeEpochs(),
+        " steps"));
   }
   out.Answer(ToText(response), response);
   return absl::OkStatus();

@@ -129,7 +129,8 @@ void RunFlags::Check() const {
   if (const uint64_t of = RoundsPerEpoch(); of > 0 && StepsOf() % of > kMostSingleRounds) {
     throw flags::ValidationError(
         "--steps", absl::StrCat("must be within ", kMostSingleRounds, " of whole epochs, each of ",
-                                of, " steps, got ", StepsOf()));
+                                of, " steps, got ", StepsOf(), "; --steps ", WholeEpochs(),
+                                ", which finishes the last one, costs no less"));
   }
 }
 
@@ -148,6 +149,11 @@ uint64_t RunFlags::RoundsPerEpoch() const {
   const bool has_epochs =
       SchemeOf() == Kind::kDisjointBatches || SchemeOf() == Kind::kRandomAllocation;
   return has_epochs ? (population + batch_size - 1) / batch_size : 0;
+}
+
+uint64_t RunFlags::WholeEpochs() const {
+  const uint64_t of = std::max<uint64_t>(1, RoundsPerEpoch());
+  return (StepsOf() + of - 1) / of * of;
 }
 
 uint64_t RunFlags::StepsOf() const {

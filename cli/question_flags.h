@@ -50,6 +50,8 @@ struct RunFlags {
   // of Poisson sampling, 1 for the full batch,
   double ProbabilityOf() const;
   uint64_t StepsOf() const;
+  // The steps of as many epochs, of which none is unfinished.
+  uint64_t WholeEpochs() const;
   // and the rounds of an epoch, 0 if the scheme has none.
   uint64_t RoundsPerEpoch() const;
   // What was taken to be so.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "accountant/calibration/tried.h"
 #include "base/status.h"
 
@@ -382,6 +383,12 @@ absl::StatusOr<bool> Grows(const Family& family, double delta, const Options& op
 
 absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delta,
                                const Options& options) {
+  // Here too: the search asks with gaps of its own, and would narrow without end for a negative
+  // one.
+  if (!(options.relative_gap >= 1e-9 && options.relative_gap <= 1)) {
+    return FieldError("options.relative_gap",
+                      absl::StrCat("must be in [1e-9, 1], got ", options.relative_gap));
+  }
   ASSIGN_OR_RETURN(const bool grows, Grows(family, delta, options));
   Search search(family, grows, epsilon, delta, options);
   double start = search.Place(family.near.value_or(family.start));

@@ -64,8 +64,11 @@ absl::Status SumQuery::Check() const {
 absl::Status RoundsEvent::Check() const {
   const std::optional<Epoch> epoch = EpochOf(round.scheme);
   if (!epoch.has_value() || count % epoch->rounds == 0) return absl::OkStatus();
-  return FieldError("count", absl::StrCat("must be a multiple of the epoch's ", epoch->rounds,
-                                          " rounds, got ", count));
+  return FieldError(
+      "count", absl::StrCat("must be a multiple of the epoch's ", epoch->rounds, " rounds, got ",
+                            count, "; write the ", count % epoch->rounds,
+                            " rounds of the unfinished epoch one by one, each as a sampling event "
+                            "of that epoch and its sum_query events"));
 }
 
 namespace {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "accountant/accountant.h"
 #include "accountant/calibration/family.h"
 #include "base/status.h"
@@ -226,6 +228,11 @@ TEST(Calibration, BadTargetsNameTheField) {
               HasSubstr("steps: must be in [1, 2^53], got 0"));
   EXPECT_THAT(message(Calibrate({1, .1}, {-1, .5, 0}, Unknown::kSteps, {})),
               HasSubstr("noise_multiplier: must be finite and > 0, got -1"));
+  for (const double gap : {-1.0, 0.0, 2.0, -std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(
+        message(Calibrate({1, .1}, {0, .1, 10}, Unknown::kNoiseMultiplier, {.relative_gap = gap})),
+        HasSubstr(absl::StrCat("options.relative_gap: must be in [1e-9, 1], got ", gap)));
+  }
 }
 
 }  // namespace

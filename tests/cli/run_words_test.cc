@@ -70,6 +70,25 @@ TEST(RunWords, StepsNeedBeNoWholeEpochs) {
   EXPECT_GT(epsilon("4700"), epsilon("4680") * 1.001);  // 40 epochs
 }
 
+// Where one number is sought the unfinished epoch counts as whole, and the answer says so.
+TEST(RunWords, CalibrationFinishesTheLastEpoch) {
+  const auto solve = [](const std::string& steps) {
+    return Ok({"calibrate", "--epsilon", "8", "--delta", "1e-5", "--solve", "noise-multiplier",
+               "--scheme", "disjoint-batches", "--batch-size", "512", "--population", "59904",
+               "--steps", steps, "--adjacency", "zero-out"});
+  };
+  const JsonObject partial = solve("4700");
+  EXPECT_EQ(partial.Number("noiseMultiplier"), solve("4797").Number("noiseMultiplier"));
+  EXPECT_GT(partial.Number("noiseMultiplier"), solve("4680").Number("noiseMultiplier") * 1.001);
+  EXPECT_THAT(partial.Texts("details.assumptions"),
+              testing::Contains("the epoch that 4700 steps leave unfinished counts as whole, which "
+                                "costs no less: 4797 steps"));
+  ExpectUsage({"epsilon", "--delta", "1e-5", "--noise-multiplier", "1", "--scheme",
+               "disjoint-batches", "--batch-size", "1", "--population", "1000000", "--steps",
+               "1500000", "--adjacency", "zero-out"},
+              "--steps 2000000, which finishes the last one, costs no less");
+}
+
 TEST(RunWords, SchemesOfBatchesAreAnswered) {
   const Words run = {"--batch-size", "512", "--population", "60000", "--epochs", "2"};
   const auto with = [&](const Words& more) {

@@ -138,6 +138,9 @@ std::vector<FieldRule> SchemeRules() {
 std::vector<FieldRule> RoundsRules() {
   const std::string query = "queries { l2_norm_bound: 1 noise_stddev: 1 } ";
   const std::string full_batch = "scheme { full_batch {} } ";
+  const std::string one_by_one =
+      "; write the 1 rounds of the unfinished epoch one by one, each as a sampling event of that "
+      "epoch and its sum_query events";
   const std::string per_epoch = "rounds.count: must be a multiple of the epoch's 4 rounds, got ";
   return {
       {"rounds { " + query + "count: 1 @ }", full_batch, {{"", "rounds.scheme: must be set"}}},
@@ -152,10 +155,11 @@ std::vector<FieldRule> RoundsRules() {
        "2", NotPositive("rounds.queries[1].noise_stddev")},
       {"rounds { scheme { disjoint_batches { batches_per_epoch: 4 } } " + query + "count: @ }",
        "8",
-       {{"9", per_epoch + "9"}, {"1", per_epoch + "1"}}},
+       {{"9", per_epoch + "9" + one_by_one}, {"1", per_epoch + "1" + one_by_one}}},
       {"rounds { scheme { random_allocation { rounds_per_epoch: 4 } } " + query + "count: @ }",
        "4",
-       {{"6", per_epoch + "6"}}},
+       {{"6", per_epoch + "6; write the 2 rounds of the unfinished epoch one by one, each as a "
+                          "sampling event of that epoch and its sum_query events"}}},
   };
 }
 
