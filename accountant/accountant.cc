@@ -207,9 +207,7 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
     const double share = below.dominated.Empty() ? 1 : kOfAbove;
     const absl::StatusOr<std::optional<Answer>> upper =
         FromAbove(method, composition, by_rdp, share * limits_.max_grid_work);
-    if (best && absl::IsDeadlineExceeded(upper.status())) {
-      return answer;
-    }
+    if (best && absl::IsDeadlineExceeded(upper.status())) return answer;
     RETURN_IF_ERROR(upper.status());
     if (upper->has_value()) {
       if (!best || (*upper)->value.upper() < answer.value.upper()) answer = **upper;
@@ -226,8 +224,8 @@ absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composi
         lower = std::fmax(lower, shown);
       }
     }
-    answer.value =
-        Meet({lower, kInfinity}, "what is below", answer.value, MethodName(answer.method));
+    const std::string name = MethodName(answer.method);
+    answer.value = Meet({lower, kInfinity}, "what is below", answer.value, name);
     std::erase(answer.warnings, kNoLowerBound);
   }
   if (below.leaves_out_curves) answer.warnings.push_back(kCurvesLeftOut);
@@ -292,6 +290,10 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
 
 absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) {
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
+  if (method == Method::kBest && !Met(answer))
+    answer = question_.WithInclusions(composition, std::move(answer));
+  if (answer.value.lower() > 0) std::erase(answer.warnings, kNoLowerBound);
+  if (answer.method != Method::kRdp) std::erase(answer.warnings, kOutOfReach);
   // No warning of a wide interval if curves are left out or rdp alone answers: that explains it.
   const bool rdp_alone = answer.method == Method::kRdp && answer.value.lower() == 0;
   const bool explained =

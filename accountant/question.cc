@@ -4,6 +4,7 @@
 
 #include "accountant/contour/contour.h"
 #include "accountant/gaussian/gaussian.h"
+#include "accountant/gaussian/inclusions.h"
 #include "accountant/gaussian/sampled_once.h"
 #include "accountant/pld/rarely_sampled.h"
 #include "accountant/rdp/rdp.h"
@@ -51,6 +52,15 @@ absl::StatusOr<std::optional<Interval>> Question::Rarely(const Composition& comp
                                                          const Limits& limits) const {
   if (!epsilon()) return std::nullopt;
   return pld::EpsilonOfRarelySampled(direction, composition, at, relative_gap, limits);
+}
+
+Answer Question::WithInclusions(const Composition& composition, Answer known) const {
+  if (composition.steps.empty() || direction == Direction::kAdd) return known;
+  const Interval found = epsilon() ? gaussian::EpsilonByInclusions(composition, at)
+                                   : gaussian::DeltaByInclusions(composition, at);
+  if (found.upper() < known.value.upper()) known.method = Method::kGaussian;
+  known.value = Meet(known.value, MethodName(known.method), found, "inclusions");
+  return known;
 }
 
 absl::StatusOr<std::optional<Interval>> Question::Contour(const Composition& composition,

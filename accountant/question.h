@@ -35,6 +35,9 @@ struct Question {
   // nullopt where the rounds are not such that a record is hardly ever in two of them.
   absl::StatusOr<std::optional<Interval>> Rarely(const Composition& composition,
                                                  double relative_gap, const Limits& limits) const;
+  // The intersection of a known interval and what the steps' inclusions say
+  // (gaussian/inclusions.h).
+  Answer WithInclusions(const Composition& composition, Answer known) const;
   // nullopt where it does not apply, or does not close.
   absl::StatusOr<std::optional<Interval>> Contour(const Composition& composition,
                                                   const Limits& limits,

@@ -182,6 +182,27 @@ Found DeltaIn(bool add, const Composition& composition, double epsilon, const Li
   return Narrower(on_one_line, by_jumps);
 }
 
+// What Chernoff's bound says of ε where no line closes: more than a Rényi curve does where its
+// orders end, as those of steps that are small or many.
+std::optional<Interval> ByChernoff(const Composition& composition, double delta,
+                                   const Limits& limits) {
+  double upper = 0;
+  for (const bool add : {false, true}) {
+    const std::vector<Step> steps = StepsOf(composition, add).upper;
+    if (std::none_of(steps.begin(), steps.end(), IsFine)) return std::nullopt;
+    const double left = Finite(delta, steps).lower();
+    if (!(left > 0)) return std::nullopt;
+    Tilting tilting(steps, limits);
+    const double found =
+        EpsilonUpByChernoff(tilting, left, tilting.ForDelta(std::log(left), kUsualOrder).c);
+    const double greatest =
+        GreatestLoss(composition, add ? Direction::kAdd : Direction::kRemove).upper();
+    upper = std::fmax(upper, std::fmin(found, greatest));
+  }
+  if (!std::isfinite(upper)) return std::nullopt;
+  return Interval{0, upper};
+}
+
 }  // namespace
 
 bool Applies(const Composition& composition) {
@@ -200,7 +221,7 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
   double order = kUsualOrder;
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
                    EpsilonIn(false, composition, delta, limits, effort, order));
-  if (!remove.has_value()) return std::nullopt;
+  if (!remove.has_value()) return ByChernoff(composition, delta, limits);
   // δ(0) is the total variation, the same in both directions.
   if (remove->upper() == 0) return remove;
   // The guarantee is the worse of the two directions.

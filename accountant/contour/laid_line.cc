@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "accountant/numeric/normal.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::contour {
@@ -20,6 +21,12 @@ absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double del
       Line::kGreatestWork * std::fmin(1, tilting.limits().max_jump_work / Limits().max_jump_work);
   Saddle saddle = tilting.ForDelta(std::log(delta), order);
   double epsilon = saddle.Epsilon();
+  if (delta > 0.5) {
+    // The saddle's estimate of δ says little there; the loss is about normal.
+    const Saddle middle = tilting.At(1e-3 * saddle.c);
+    epsilon = middle.mean - std::sqrt(middle.variance) * NormalTailInverse(1 - delta);
+    saddle = tilting.ForEpsilon(std::fmax(0, epsilon), saddle.c);
+  }
   std::optional<LaidLine> best;
   for (int i = 0; i < kLines; ++i) {
     RETURN_IF_ERROR(tilting.stopped());

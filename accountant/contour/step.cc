@@ -109,6 +109,18 @@ void PutFromNearOne(const Rule& rule, const Nodes& nodes, double power, double& 
   log_mgf_error = 2.1 * error + 4 * kUnitRoundoff * std::fabs(log_mgf);
 }
 
+// The mean square of the probability of having been sampled, given the exponents of SumMoments: at
+// most one, and right to the 1.01 of SpreadError.
+double SampledSquare(const Nodes& nodes, const Moments& sums, const double* exponents) {
+  double square = 0;
+  for (size_t i = 0; i < nodes.size; ++i) {
+    const double t = (nodes.first + static_cast<double>(i)) * nodes.step;
+    const double r = nodes.q * std::exp(nodes.mu * (t - nodes.mu / 2) - nodes.loss[i]);
+    square += r * r * std::exp(exponents[i] - sums.greatest);
+  }
+  return square / sums.weight;
+}
+
 }  // namespace
 
 Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power, double* scratch) {
@@ -127,8 +139,12 @@ Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power
       10 * size * step.mu * (std::sqrt(time_square) + step.mu) + static_cast<double>(rule.size) / 8;
   tilt.error = 1.1 * (rule.error + kUnitRoundoff * (16 + by_weights)) +
                4 * kUnitRoundoff * std::fabs(tilt.log_mgf);
-  if (IsFine(step)) PutFromNearOne(rule, nodes, power, tilt.log_mgf, tilt.error);
-  tilt.error += SpreadError(step, power);
+  double spread = SpreadError(step, power);
+  if (IsFine(step)) {
+    PutFromNearOne(rule, nodes, power, tilt.log_mgf, tilt.error);
+    if (spread > 0) spread *= SampledSquare(nodes, sums, scratch);
+  }
+  tilt.error += spread;
   if (step.add) tilt.mean = -tilt.mean;
   return tilt;
 }

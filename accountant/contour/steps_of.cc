@@ -97,7 +97,7 @@ double EpsilonUpByChernoff(Tilting& tilting, double delta, double start) {
   const double log_delta = LogDown(delta);
   double best = std::numeric_limits<double>::infinity(), c = start;
   // ε(c) = (K(c) + LogChernoff(c) - log δ)/c; its derivative vanishes at the best order.
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 40; ++i) {
     const Saddle at = tilting.At(c);
     const double numerator = at.log_mgf + at.error + LogChernoff(c) - log_delta;
     const double rounding =
