@@ -32,8 +32,9 @@ export const onServer = (...given) => {
       await sleep(500);
       await body({ ...at, server });
     } finally {
-      // An open stream holds up a server that ends.
-      await Promise.all(at.browser.contexts().map((context) => context.close()));
+      // An open stream holds up a server that ends. What a case failed by is not hidden by this.
+      const contexts = at.browser.contexts();
+      await Promise.all(contexts.map((context) => context.close().catch(() => undefined)));
       await server.stop();
     }
   });

@@ -1,9 +1,9 @@
 // The page: which view stands at which address.
 import { render, type ComponentChild } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { startSession } from "./api/session";
-import { startLive } from "./live";
-import { A, Empty, Loading, Title } from "./parts/parts";
+import { generation, startLive } from "./live";
+import { A, Button, Empty, Loading, Title } from "./parts/parts";
 import { place, startRouter, thingOf, type Thing } from "./router";
 import { Shell } from "./shell";
 import { startTheme } from "./theme";
@@ -22,22 +22,26 @@ const LAZY = {
   recompute: () => import("./views/recompute").then((module) => module.Recompute),
   activity: () => import("./views/activity").then((module) => module.Activity),
   plan: () => import("./views/plan").then((module) => module.Plan),
+  search: () => import("./views/search").then((module) => module.Search),
 };
 type Any = (props: any) => ComponentChild;
+// A part that could not be fetched is tried again when the server is heard of, and when told.
 function Lazy({ of: name, ...props }: { of: keyof typeof LAZY } & Record<string, unknown>) {
   const [Part, setPart] = useState<Any | null>(null);
   const [failed, setFailed] = useState(false);
+  const [tries, setTries] = useState(0);
   useEffect(() => {
     LAZY[name]().then(
       (found) => setPart(() => found as Any),
       () => setFailed(true),
     );
-  }, [name]);
+  }, [name, tries, failed && generation.value]);
   if (Part) return <Part {...props} />;
   if (!failed) return <Loading what="this view" />;
   return (
     <Empty title="A part of the page could not be fetched">
-      Reload when the server can be reached.
+      It is asked for again as soon as the server can be reached.{" "}
+      <Button onClick={() => setTries(tries + 1)}>Ask again</Button>
     </Empty>
   );
 }
@@ -99,10 +103,36 @@ function shownOf(thing: Thing): Shown {
   }
 }
 
+// The focus goes to the title of a new view, which is said then. It may not be there yet, and may be
+// drawn anew; a reader who has moved on keeps his place.
+const FOLLOW_MS = 3000;
+function followTitle() {
+  const end = Date.now() + FOLLOW_MS;
+  let [stop, focused] = [false, false];
+  const move = () => {
+    const { activeElement: now } = document;
+    const title = document.querySelector<HTMLElement>("main h1");
+    const left = now !== document.body && focused && now !== title;
+    if (stop || left || document.querySelector("dialog[open]")) return;
+    if (title && now !== title) title.focus({ preventScroll: true });
+    focused ||= !!title;
+    if (Date.now() < end) requestAnimationFrame(move);
+  };
+  move();
+  return () => (stop = true);
+}
+
 function App() {
   const thing = thingOf(place.value);
   const { title, json, view } = shownOf(thing);
   const open = place.value.query.get("open") ?? "";
+  const where = `${place.value.path.join("/")} ${"name" in thing ? thing.name : ""}`;
+  const first = useRef(where);
+  useEffect(() => {
+    if (first.current === where) return;
+    first.current = "";
+    return followTitle();
+  }, [where]);
   const about = "id" in thing && thing.id ? thing.id : "name" in thing ? thing.name : "";
   useEffect(() => {
     document.title = `${about ? `${visible(about)} · ` : ""}${title} · dpledger`;
@@ -111,6 +141,7 @@ function App() {
     <Shell json={json}>
       {view}
       {open.startsWith("compare:") && <Lazy of="compare" names={open.slice(8)} />}
+      {open === "search" && <Lazy of="search" />}
       {(open === "plan" || open.startsWith("plan:")) && <Lazy of="plan" />}
     </Shell>
   );

@@ -6,6 +6,7 @@
 //   /activity?ledger=NAME&caller=&permission=&refused=1
 import { signal } from "@preact/signals";
 import { addressHere, urlOf } from "./prefix";
+import { fullName, ledgerName } from "./text/names";
 
 interface Place {
   path: string[]; // decoded, without empty parts
@@ -76,12 +77,50 @@ export const place = signal<Place>(
   typeof location === "undefined" ? { path: [], query: new URLSearchParams() } : here(),
 );
 
+// Each step of the history remembers how far its view was scrolled. The way back goes there, as
+// soon as the view is as long again, unless the reader scrolls first.
+let wanted: number | undefined;
+let noted = 0; // a timer
+function note() {
+  clearTimeout(noted);
+  noted = 0;
+  if (wanted === undefined) history.replaceState({ top: scrollY }, "");
+}
+const QUIET_MS = 400; // nothing has loaded for so long: the view is whole
+const LONGEST_MS = 10_000;
+function goBackTo(top: number) {
+  if (!top) return scrollTo(0, 0);
+  wanted = top;
+  const begun = Date.now();
+  let since = begun; // the place was reached
+  const move = () => {
+    if (wanted === undefined) return;
+    const now = Date.now();
+    if (Math.abs(scrollY - wanted) > 1 || document.querySelector("main .loading")) since = now;
+    scrollTo(0, wanted);
+    if (now - since > QUIET_MS || now - begun > LONGEST_MS) wanted = undefined;
+    else requestAnimationFrame(move);
+  };
+  move();
+}
 export function startRouter() {
-  addEventListener("popstate", () => (place.value = here()));
+  history.scrollRestoration = "manual";
+  const before = () => (history.state as { top?: number } | null)?.top ?? 0;
+  addEventListener("popstate", () => {
+    place.value = here();
+    goBackTo(before());
+  });
+  addEventListener("scroll", () => (noted ||= window.setTimeout(note, 100)));
+  addEventListener("pagehide", note);
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
+    addEventListener(kind, () => (wanted = undefined), { passive: true });
+  goBackTo(before());
 }
 export function go(address: string, how: "push" | "replace" = "push") {
-  if (how === "push") history.pushState(null, "", urlOf(address));
-  else history.replaceState(null, "", urlOf(address));
+  if (how === "push") {
+    note();
+    history.pushState(null, "", urlOf(address));
+  } else history.replaceState(history.state, "", urlOf(address));
   const before = place.value.path.join("/");
   place.value = here();
   if (before !== place.value.path.join("/")) scrollTo(0, 0);
@@ -109,9 +148,30 @@ export const datasetAddress = (name = "") => `/dataset?${new URLSearchParams({ n
 export const verifyAddress = (name: string) => ledgerAddress(name).replace("/ledger/", "/verify/");
 export const statementAddress = (about: { ledger: string } | { dataset: string }) =>
   `/statement?${new URLSearchParams(about)}`;
+export const filterAddress = (filter: string) => `/ledgers?${new URLSearchParams({ filter })}`;
+export const callerAddress = (caller: string) => `/activity?${new URLSearchParams({ caller })}`;
 export const activityAddress = (ledger: string) => `/activity?${new URLSearchParams({ ledger })}`;
 export const entryAddress = (ledger: string, entry: string | number) =>
   `${ledgerAddress(ledger)}/entry/${entry}`;
+
+const ledgerOf = (thing: Thing): string | undefined => {
+  if (thing.view === "statement") return thing.ledger && fullName(thing.ledger);
+  return "id" in thing && thing.id ? ledgerName(thing.project!, thing.id) : undefined;
+};
+// The address, looked at as the present view is: at its δ and by its method, and if both are of one
+// ledger, at its size.
+export function keeping(address: string): string {
+  const [path, search = ""] = address.split("?");
+  const to = parsePlace(path, search);
+  const ledger = ledgerOf(thingOf(to));
+  const same = ledger !== undefined && ledger === ledgerOf(thingOf(place.value));
+  for (const name of ["delta", "method", ...(same ? ["size"] : [])]) {
+    const value = place.value.query.get(name);
+    if (value && !to.query.has(name)) to.query.set(name, value);
+  }
+  const query = to.query.toString();
+  return query ? `${path}?${query}` : path;
+}
 
 // The δ that the address asks for, if it is one.
 export function givenDelta(): number | undefined {
@@ -120,3 +180,8 @@ export function givenDelta(): number | undefined {
 }
 const USUAL_DELTA = 1e-5;
 export const askedDelta = () => givenDelta() ?? USUAL_DELTA;
+// A prefix is asked about by its size; without one, all that there is.
+export function givenSize(): string | undefined {
+  const size = place.value.query.get("size") ?? "";
+  return /^[1-9]\d{0,18}$/.test(size) ? size : undefined;
+}

@@ -7,7 +7,7 @@ import { clockSkew, lastHeard, liveState, paused } from "./live";
 import { Dialog } from "./parts/dialog";
 import { A, Button } from "./parts/parts";
 import { urlOf } from "./prefix";
-import { go, place, thingOf } from "./router";
+import { go, keeping, place, setQuery, thingOf } from "./router";
 import { SignIn } from "./sign_in";
 import { theme, turnTheme } from "./theme";
 import { zone } from "./text/dates";
@@ -62,6 +62,7 @@ function Live() {
 }
 
 const KEYS = {
+  s: "search",
   "/": "filter",
   "g then d l v r a": "data sets, ledgers, verify, recompute, activity",
   "j k": "next and previous row",
@@ -130,7 +131,7 @@ function press(event: KeyboardEvent, showKeys: () => void) {
   before = event.key;
   if (from === "g") {
     const found = VIEWS.find(([key]) => key === event.key);
-    if (found) go(found[1]);
+    if (found) go(keeping(found[1]));
     return;
   }
   switch (event.key) {
@@ -139,6 +140,9 @@ function press(event: KeyboardEvent, showKeys: () => void) {
       if (filter) event.preventDefault();
       return filter?.focus();
     }
+    case "s":
+      event.preventDefault();
+      return setQuery({ open: "search" }, "push");
     case "?":
       return showKeys();
     case "p":
@@ -196,6 +200,17 @@ export function Shell({ children, json }: { children: ComponentChildren; json?: 
             ))}
           </nav>
           <div class="top-side">
+            <Button
+              class="quiet-button search-button"
+              title="Search (s)"
+              onClick={() => setQuery({ open: "search" }, "push")}
+            >
+              <svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
+                <circle cx="6" cy="6" r="4" />
+                <path d="m9.2 9.2 3.3 3.3" />
+              </svg>
+              <span>Search</span>
+            </Button>
             <Live />
             <Button
               class="quiet-button"

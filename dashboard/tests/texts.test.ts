@@ -4,6 +4,8 @@ import { csvOf } from "../src/parts/download";
 import { prefixOf } from "../src/prefix";
 import { thingOf, parsePlace } from "../src/router";
 import { cut, lookalike, visible } from "../src/text/names";
+import { apart, completions, faultOf } from "../src/text/filter";
+import { typed, typedWhole } from "../src/text/numbers";
 import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/numbers";
 import { textNear, textUp } from "../src/text/numbers";
 import { ticksOf } from "../src/chart/scale";
@@ -131,4 +133,67 @@ test("plain words speak of what neighbouring data sets differ in", () => {
     found: "of those who contributed",
   });
   assert.equal(attackWords("OF_LATER", "patient"), undefined);
+});
+
+test("numbers are read as people type them, and never as another", () => {
+  const read: [string, number | undefined][] = [
+    ["0,01", 0.01],
+    ["0.01", 0.01],
+    [" 1e-5 ", 1e-5],
+    ["1,5E-7", 1.5e-7],
+    ["10^-6", 1e-6],
+    [",5", 0.5],
+    ["2.", 2],
+    ["1.000,5", undefined],
+    ["1,000,000", undefined],
+    ["1,000.5", undefined],
+    ["-1", undefined],
+    ["1e", undefined],
+    ["0x1", undefined],
+    ["Infinity", undefined],
+    ["", undefined],
+  ];
+  for (const [text, value] of read) {
+    const found = typed(text);
+    assert.equal(found && Number(found), value, text);
+  }
+  assert.equal(typedWhole("1 000"), "1000");
+  for (const text of ["1,000", "1.000", "1000.5", "-1", "", "1e3"])
+    assert.equal(typedWhole(text), undefined, text);
+});
+
+test("a filter is completed where the cursor stands", () => {
+  const known = (field: string) => (field === "dataset" ? ["clinic", "a b", 'q"'] : []);
+  const at = (text: string, cursor = text.length) => completions(text, cursor, known);
+  assert.ok(at("").choices.includes("dataset") && at("").choices.includes("NOT"));
+  assert.deepEqual(at("da"), { from: 0, to: 2, choices: ["dataset"] });
+  assert.deepEqual(at("(NOT epsi"), { from: 5, to: 9, choices: ["epsilon"] });
+  assert.deepEqual(at("state").choices, ["=", "!="]);
+  assert.deepEqual(at("state = O"), { from: 8, to: 9, choices: ["OPEN"] });
+  assert.deepEqual(at("dataset = ").choices, ["clinic", '"a b"', '"q\\""']);
+  assert.deepEqual(at('dataset = "a').choices, ['"a b"']);
+  assert.deepEqual(at("epsilon > 1 ").choices, ["AND", "OR"]);
+  assert.deepEqual(at("refused:* a"), { from: 10, to: 11, choices: ["AND"] });
+  assert.deepEqual(at("state = OPEN AND da = 1", 19), { from: 17, to: 19, choices: ["dataset"] });
+  assert.deepEqual(at("nonsense ").choices, []);
+});
+test("the server's own ledgers are left out of a filter, which stays what it is", () => {
+  const own = "project = access-record OR project = recomputations";
+  assert.deepEqual(apart("", false), { filter: `NOT (${own})`, skipped: 0 });
+  assert.equal(apart("a = 1 OR b = 2", false).filter, `(a = 1 OR b = 2) AND NOT (${own})`);
+  assert.equal(apart('a = ")"', true).filter, `(a = ")") AND (${own})`);
+  // Parentheses that are no pair would pair with those around.
+  for (const text of ["a = 1) OR (b = 2", "(a = 1", "a = 1)"])
+    assert.deepEqual(apart(text, false), { filter: text, skipped: 0 });
+});
+test("the wrong part of a filter is the one at the server's byte", () => {
+  const fault = faultOf('dataset = "é" AND x = 1', "filter: byte 21: must be a field", 1)!;
+  assert.deepEqual(fault, {
+    before: 'dataset = "é" AND ',
+    wrong: "x",
+    after: " = 1",
+    rule: "must be a field",
+  });
+  assert.equal(faultOf("a =", "filter: byte 5: must be a value")!.wrong, "");
+  assert.equal(faultOf("a", "the server cannot be reached"), undefined);
 });

@@ -56,7 +56,7 @@ export const cases = {
       await says(tab, "Nothing was asked again yet");
       const ask = async (method) => {
         await tab.goto(`${server.base}/recompute`);
-        await tab.fill("input[name=filter]", 'dataset = "again"');
+        await tab.fill("#asked", 'dataset = "again"');
         await tab.fill("input[name=delta]", "1e-6");
         await tab.selectOption("select[name=method]", method);
         await tab.click("button[type=submit]");

@@ -24,6 +24,10 @@ const VIEWS = [
   "/recompute",
   "/activity",
   "/ledgers?open=compare:adult-logistic-eps1,adult-mlp-eps2",
+  `/ledgers?${new URLSearchParams({ filter: 'dataset = "adult" AND state = CLOSED' })}`,
+  "/ledgers?own=1",
+  "/ledgers?open=search",
+  "/verify?keys=no-key",
   "/ledgers?open=plan",
   `/ledgers?open=${encodeURIComponent(PLAN)}`,
   "/nowhere",
@@ -165,7 +169,7 @@ export const cases = {
       });
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/dataset?name=${encodeURIComponent("e2e budgeted")}`);
-      await says(tab, "is granted");
+      await says(tab, "of 8.000 is granted");
       assert.match(
         await text(tab),
         /Budget e2e-budget[\s\S]*[\d.]+ of 8.000 is granted[\s\S]*e2e-run\s+1,000 equal rounds/,

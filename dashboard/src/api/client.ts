@@ -136,6 +136,21 @@ export async function call<M extends MethodName>(
   }
 }
 
+// The answers of a list, a page after the other, until there are no more or `take` returns false.
+type Listing = { [M in MethodName]: Response<M> extends { nextPageToken?: string } ? M : never };
+export async function everyPage<M extends Listing[MethodName]>(
+  method: M,
+  request: Request<M>,
+  take: (answer: Response<M>) => unknown,
+  signal?: AbortSignal,
+) {
+  for (let pageToken: string | undefined = ""; pageToken !== undefined;) {
+    const answer: Response<M> = await call(method, { ...request, pageToken }, signal);
+    if (take(answer) === false) return;
+    pageToken = (answer as { nextPageToken?: string }).nextPageToken || undefined;
+  }
+}
+
 // Messages of a stream as they come: a flag, the length in 4 bytes, and so much JSON; flag 2 ends
 // it.
 export async function* stream<M extends MethodName>(

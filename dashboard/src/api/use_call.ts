@@ -1,6 +1,7 @@
 // Calls as parts of a view: what was last answered stays on the page while it is asked again or
 // fails.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { generation } from "../live";
 import { call, CallError, signedIn, type MethodName, type Request, type Response } from "./client";
 
 export interface Called<T> {
@@ -22,6 +23,8 @@ export function useCall<M extends MethodName>(
   const key = request === undefined ? "" : JSON.stringify(request);
   const shown = useRef("");
   const session = signedIn.value;
+  // What could not be asked is asked again when the server is heard of.
+  const back = state.error?.code === "unavailable" && generation.value;
   useEffect(() => {
     if (!key) return;
     const control = new AbortController();
@@ -37,7 +40,7 @@ export function useCall<M extends MethodName>(
       },
     );
     return () => control.abort();
-  }, [method, key, tries, version, session]);
+  }, [method, key, tries, version, session, back]);
   return { ...state, again: () => setTries((n) => n + 1) };
 }
 

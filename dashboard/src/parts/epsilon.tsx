@@ -11,7 +11,7 @@ import {
   regimeShort,
   unitsOf,
 } from "../text/words";
-import { Name, Names, visible } from "../text/names";
+import { Names, visible } from "../text/names";
 
 function Num({ of: digits }: { of: Digits }) {
   if (digits.exponent === null) return <>{digits.mantissa}</>;
@@ -65,10 +65,11 @@ export function KnownTo({ of: interval }: { of: Interval }) {
 function Bound({ of: interval, regime }: { of: Interval; regime?: string }) {
   const what = isOdometer(regime) ? "loss" : "ε";
   if (upper(interval) === Infinity) return <>{what} has no bound</>;
+  const least = hasLower(interval) ? `lower end ${lower(interval)}` : "no lower end";
   return (
-    <>
+    <span title={`upper end ${upper(interval)}, ${least}`}>
       {what} ≤ <Number_ of={upper(interval)} round="up" />
-    </>
+    </span>
   );
 }
 const AtDelta = ({ terms }: { terms: Terms }) => (
@@ -139,35 +140,46 @@ export function EpsilonBlock({
   );
 }
 
-// In a table: unit stands under the row's name where `unit` is left out, δ always here.
-export function EpsilonCell({
-  epsilon,
-  terms,
-  strip = true,
-}: {
+// What a number of one record protects: its unit, and what neighbours differ in.
+export const Protects = ({ of: { unit, adjacency } }: { of: Terms }) => (
+  <>
+    <Names of={unit.length ? unit : ["record"]} /> ·{" "}
+    {adjacency ? adjacencyWords(adjacency) : "neighbours differ"}
+  </>
+);
+interface CellProps {
   epsilon: Interval;
   terms: Terms;
-  strip?: boolean;
-}) {
-  const { regime, unit } = terms;
-  return (
-    <div class="epsilon-cell">
-      <span class="nowrap">
-        <strong>
-          <Bound of={epsilon} regime={regime} />
-        </strong>{" "}
-        <small>
-          <AtDelta terms={terms} />
-        </small>
-      </span>
-      {strip && !isOdometer(regime) && <Strip of={upper(epsilon)} />}
-      <small class="faint">
-        {adjacencyWords(terms.adjacency)} {unit.length === 1 ? <Name of={unit[0]} /> : "record"} ·{" "}
-        {regimeShort(regime, upper(epsilon))} · <KnownTo of={epsilon} />
-      </small>
-    </div>
-  );
 }
+// In a row of a list, on one line. Whom it protects stands in a column beside, unless `whom`.
+export const EpsilonLine = ({ epsilon, terms, whom }: CellProps & { whom: boolean }) => (
+  <>
+    <strong>
+      <Bound of={epsilon} regime={terms.regime} />
+    </strong>{" "}
+    <AtDelta terms={terms} />
+    <span class="muted">
+      {`, ${regimeShort(terms.regime, upper(epsilon))}`}
+      {whom && (
+        <>
+          {" · "}
+          <Protects of={terms} />
+        </>
+      )}
+    </span>
+  </>
+);
+// In a cell of its own lines.
+export const EpsilonCell = ({ epsilon, terms }: CellProps) => (
+  <div class="epsilon-cell">
+    <span>
+      <EpsilonLine epsilon={epsilon} terms={terms} whom={false} />
+    </span>
+    <small class="faint">
+      <Protects of={terms} /> · <KnownTo of={epsilon} />
+    </small>
+  </div>
+);
 
 interface EpsilonWordsProps {
   epsilon: Interval;
@@ -183,48 +195,9 @@ export const EpsilonWords = ({ epsilon, delta = 0 }: EpsilonWordsProps) => (
 export const epsilonText = (bound: number) =>
   bound === Infinity ? "no bound" : `ε ≤ ${textUp(bound)}`;
 
-// 0.1 to 50, by powers of ten. The marks at 1 and 10 are the field's custom, not a verdict: no
-// colour says so.
-function Strip({ of: epsilon }: { of: number }) {
-  const width = 176;
-  const share = (x: number) => Math.min(1, Math.max(0, Math.log(x / 0.1) / Math.log(500)));
-  const at = (x: number) => 4 + (width - 8) * share(x);
-  const end = epsilon > 0 ? at(epsilon) : 4;
-  return (
-    <svg
-      class="strip"
-      width={width}
-      height="24"
-      viewBox={`0 0 ${width} 24`}
-      role="img"
-      aria-label={`on a scale from 0.1 to 50: ${textUp(epsilon)}`}
-    >
-      <line x1="4" x2={width - 4} y1="6" y2="6" class="strip-line" />
-      {[0.1, 1, 10].map((tick) => (
-        <g key={tick}>
-          <line x1={at(tick)} x2={at(tick)} y1="2" y2="10" class="strip-line" />
-          <text
-            x={tick === 0.1 ? 0 : at(tick)}
-            y="21"
-            text-anchor={tick === 0.1 ? "start" : "middle"}
-          >
-            {tick}
-          </text>
-        </g>
-      ))}
-      <line x1="4" x2={end} y1="6" y2="6" class="strip-known" />
-      {epsilon > 50 ? (
-        <path d={`M${width - 9} 2.5 l6 3.5 -6 3.5z`} class="strip-dot" />
-      ) : (
-        <circle cx={end} cy="6" r="4" class="strip-dot" />
-      )}
-    </svg>
-  );
-}
 export const TierNote = () => (
   <p class="footnote">
-    Marks at 1 and 10 are customary limits in the field, not a law: up to 1 “strong”, up to 10
-    “reasonable” (Ponomareva et al. 2023). Numbers under different adjacencies or units must not be
-    compared.
+    Customary in the field, and no law: up to 1 is called “strong”, up to 10 “reasonable”
+    (Ponomareva et al. 2023). Numbers under different neighbours or units must not be compared.
   </p>
 );

@@ -2,90 +2,117 @@
 import type { Ledger, LedgerSummary } from "../api/types";
 import { grouped, number, plural } from "../text/numbers";
 import { said } from "../text/names";
-import { EpsilonCell, type Terms } from "./epsilon";
-import { Chip } from "./icon";
+import { EpsilonLine, type Terms } from "./epsilon";
+import { Chip, type Shape, type Tone } from "./icon";
 
-function State({ of: state }: { of: string | undefined }) {
-  if (state === "SEALED") return <Chip shape="sealed">sealed</Chip>;
-  if (state === "OPEN")
-    return (
-      <Chip shape="open" tone="info">
-        open
-      </Chip>
-    );
-  return <Chip shape="unknown">{state ?? "state not known"}</Chip>;
+interface Mark {
+  shape: Shape;
+  tone: Tone;
+  words: string;
+  why?: string;
 }
-function Writers({ of: ledger }: { of: Ledger }) {
+const SPOOL = "An earlier incarnation of a writer may hold releases that were never delivered";
+
+function stateOf({ state }: Ledger): Mark {
+  if (state === "SEALED") return { shape: "sealed", tone: "plain", words: "sealed" };
+  if (state === "OPEN") return { shape: "open", tone: "info", words: "open" };
+  return { shape: "unknown", tone: "plain", words: state ?? "state not known" };
+}
+function writersOf(ledger: Ledger): Mark | undefined {
   const all = number(ledger.writerCount);
   const open = number(ledger.openWriterCount);
   if ((ledger.writers ?? []).some((one) => one.missingSpools?.length || one.moreMissingSpools)) {
-    const why = "An earlier incarnation of a writer may hold releases that were never delivered";
-    return (
-      <Chip shape="attend" tone="warn" title={why}>
-        spool missing
-      </Chip>
-    );
+    return { shape: "attend", tone: "warn", words: "spool missing", why: SPOOL };
   }
   if (all > 0 && open === 0) {
-    return <Chip shape="held">{all === 1 ? "writer closed" : "writers closed"}</Chip>;
+    return { shape: "held", tone: "plain", words: all === 1 ? "writer closed" : "writers closed" };
   }
-  if (open === 0 || ledger.state !== "SEALED") return null;
-  return (
-    <Chip shape="attend" tone="warn">
-      {plural(open, "writer")} never closed
-    </Chip>
-  );
+  if (open === 0 || ledger.state !== "SEALED") return undefined;
+  return { shape: "attend", tone: "warn", words: `${plural(open, "writer")} never closed` };
 }
-const Counted = ({ of: count, what }: { of: string | undefined; what: string }) =>
-  number(count) > 0 ? (
-    <Chip shape="attend" tone="warn">
-      {plural(count, what)}
-    </Chip>
-  ) : null;
+const counted = (count: string | undefined, what: string): Mark | undefined =>
+  number(count) > 0 ? { shape: "attend", tone: "warn", words: plural(count, what) } : undefined;
 
-export function StateChips({ ledger, summary }: { ledger: Ledger; summary?: LedgerSummary }) {
+interface StateProps {
+  ledger: Ledger;
+  summary?: LedgerSummary;
+}
+// Its state, then what else is to be said of it, the gravest first.
+const marksOf = ({ ledger, summary }: StateProps): Mark[] =>
+  [
+    stateOf(ledger),
+    summary?.refusal && ({ shape: "refused", tone: "bad", words: "ε refused" } as const),
+    counted(summary?.conflicts, "conflict"),
+    writersOf(ledger),
+    counted(summary?.corrections, "correction"),
+  ].filter((mark) => mark !== undefined);
+
+export const StateChips = (props: StateProps) => (
+  <div class="chips">
+    {marksOf(props).map(({ shape, tone, words, why }) => (
+      <Chip key={words} shape={shape} tone={tone} title={why}>
+        {words}
+      </Chip>
+    ))}
+  </div>
+);
+// On one line: the state, and what must be attended to; what there is no room for, as a number.
+export function StateLine(props: StateProps) {
+  const [state, ...marks] = marksOf(props);
+  const [first, ...others] = marks.filter((mark) => mark.tone !== "plain");
+  const more = others.map((mark) => mark.words).join(", ");
   return (
-    <div class="chips">
-      <State of={ledger.state} />
-      {summary?.refusal && (
-        <Chip shape="refused" tone="bad">
-          ε refused
+    <div class="state-line">
+      <Chip {...state} title={more}>
+        {state.words}
+      </Chip>
+      {first && (
+        <Chip {...first} title={first.why ?? first.words}>
+          <span class="cut">{first.words}</span>
         </Chip>
       )}
-      <Counted of={summary?.conflicts} what="conflict" />
-      <Writers of={ledger} />
-      <Counted of={summary?.corrections} what="correction" />
+      {more && (
+        <span class="warn-text" title={more}>
+          +{others.length}
+          <span class="hidden"> {more}</span>
+        </span>
+      )}
     </div>
   );
 }
 
 // A summary is in the ledger's own terms.
-const summaryTerms = (summary: LedgerSummary, { declaration }: Ledger): Terms => ({
-  delta: summary.delta ?? 0,
+export const summaryTerms = (
+  summary: LedgerSummary | undefined,
+  { declaration }: Ledger,
+): Terms => ({
+  delta: summary?.delta ?? 0,
   unit: declaration?.unitOfPrivacy ? [declaration.unitOfPrivacy] : [],
   adjacency: declaration?.adjacency,
   regime: declaration?.parameters === "ADAPTIVE" ? "FILTER" : "FIXED_PLAN",
 });
 
-export function SummaryCell({ summary, ledger }: { summary?: LedgerSummary; ledger: Ledger }) {
+// On one line; `whom` as EpsilonLine has it.
+export function SummaryLine({ summary, ledger, whom }: StateProps & { whom: boolean }) {
   if (summary?.refusal) {
+    const why = said(summary.refusal.message);
     return (
-      <div class="epsilon-cell">
-        <strong class="muted">No ε can be given</strong>
-        <small class="faint clamp">{said(summary.refusal.message)}</small>
-      </div>
+      <span title={why}>
+        <strong class="muted">No ε can be given:</strong> <span class="faint">{why}</span>
+      </span>
     );
   }
   if (!summary?.epsilon) return <span class="faint">not known yet</span>;
+  const isOld = number(summary.size) < number(ledger.size);
   return (
-    <div>
-      <EpsilonCell epsilon={summary.epsilon} terms={summaryTerms(summary, ledger)} />
-      {number(summary.size) < number(ledger.size) && (
-        <small class="warn-text">
-          of its first {grouped(summary.size)} of {grouped(ledger.size)} entries
-        </small>
+    <>
+      {isOld && (
+        <span class="warn-text">
+          {grouped(summary.size)} of {grouped(ledger.size)} entries:{" "}
+        </span>
       )}
-    </div>
+      <EpsilonLine epsilon={summary.epsilon} terms={summaryTerms(summary, ledger)} whom={whom} />
+    </>
   );
 }
 

@@ -4,19 +4,22 @@ import { useEffect, useState } from "preact/hooks";
 import type { CallError } from "../api/client";
 import type { Called } from "../api/use_call";
 import { urlOf } from "../prefix";
-import { go } from "../router";
+import { go, keeping } from "../router";
 import { visible } from "../text/names";
 import { ageWords } from "../text/dates";
 import { Icon, type Shape, type Tone } from "./icon";
 
-export function A({ href, ...rest }: JSX.AnchorHTMLAttributes<HTMLAnchorElement>) {
+// A link keeps how the present view is looked at, unless it is `exact`.
+type Link = JSX.AnchorHTMLAttributes<HTMLAnchorElement> & { exact?: boolean };
+export function A({ href, exact, ...rest }: Link) {
+  const to = exact ? String(href) : keeping(String(href));
   const follow = (event: MouseEvent) => {
     if (event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    go(String(href));
+    go(to);
   };
-  return <a href={urlOf(String(href))} onClick={follow} {...rest} />;
+  return <a href={urlOf(to)} onClick={follow} {...rest} />;
 }
 export const Button = (props: JSX.ButtonHTMLAttributes<HTMLButtonElement>) => (
   <button type="button" class="button" {...props} />
@@ -107,16 +110,22 @@ export const List = ({ of: lines }: { of: ComponentChildren[] }) => (
   </ul>
 );
 
-interface Column {
+export interface Column {
   label: string;
   head?: ComponentChildren; // in place of the label, where the table has a head
   class?: string;
+  width?: number; // in pixels, and its share of what is left
   sort?: "ascending" | "descending";
 }
+// A cell that has no room for all of its text says it in its title.
+function showWhole({ target }: Event) {
+  const cell = (target as HTMLElement).closest<HTMLElement>(".line");
+  if (cell && cell.scrollWidth > cell.clientWidth) cell.title = cell.innerText;
+}
 // Values stand under their column's head, and behind its label where the screen is narrow. The last
-// of fewer cells than columns is as wide as the rest.
+// of fewer cells than columns is as wide as the rest. Rows of the class "lines" are of one line.
 export function Table({
-  class: kind = "",
+  class: kindOfTable = "",
   columns,
   rows,
 }: {
@@ -127,11 +136,17 @@ export function Table({
   const all = columns.map((one): Column => (typeof one === "string" ? { label: one } : one));
   return (
     <div class="card flush">
-      <table class={`rows ${kind}`}>
+      <table class={`rows ${kindOfTable}`} onPointerOver={showWhole}>
         <thead>
           <tr>
             {all.map((one) => (
-              <th key={one.label} scope="col" class={one.class} aria-sort={one.sort}>
+              <th
+                key={one.label}
+                scope="col"
+                class={one.class}
+                aria-sort={one.sort}
+                style={{ width: one.width }}
+              >
                 {one.head ?? one.label}
               </th>
             ))}
@@ -145,7 +160,7 @@ export function Table({
                 const { label, class: kind } = all[i];
                 return (
                   <td key={i} data-label={label} class={span > 1 ? "" : kind} colSpan={span}>
-                    {cell}
+                    {kindOfTable === "lines" ? <div class="line">{cell}</div> : cell}
                   </td>
                 );
               })}

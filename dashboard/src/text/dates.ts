@@ -10,11 +10,12 @@ export function clockWords(time: number, now: number): string {
   const today = new Date(time).toDateString() === new Date(now).toDateString();
   return today ? format(time, { hour: "2-digit", minute: "2-digit" }) : dateWords(time);
 }
-export function ageWords(time: number, now: number): string {
+export const dayWords = (time: number) => format(time, { dateStyle: "medium" });
+export function ageWords(time: number, now: number, older = dateWords): string {
   const minutes = Math.floor((now - time) / 60000);
   if (minutes < 0) return "from a clock ahead of this one";
   if (minutes < 1) return "just now";
   if (minutes < 60) return `${minutes} min ago`;
-  return dateWords(time);
+  return older(time);
 }
 export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;

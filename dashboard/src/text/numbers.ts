@@ -68,6 +68,21 @@ export const amount = (x: number, digits = 4) =>
 // Proto JSON writes infinities and 64-bit integers as strings, and leaves zeros out.
 export const number = (value: string | number = 0) => Number(value);
 
+// A number as people type it, with a decimal comma or a power of ten, as a program reads it;
+// undefined: it is none, or could be two.
+export function typed(text: string): string | undefined {
+  const plain = text
+    .trim()
+    .replace(/^10\^(-?\d+)$/, "1e$1")
+    .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
+  return /^\d*\.?\d+(e[-+]?\d+)?$/i.test(plain) || /^\d+\.$/.test(plain) ? plain : undefined;
+}
+// A whole number that may be grouped: "1000", "1 000". With a comma or a point it could be two.
+export function typedWhole(text: string): string | undefined {
+  const plain = text.replace(/[\s_'’]/g, "");
+  return /^\d{1,15}$/.test(plain) ? plain : undefined;
+}
+
 export function grouped(value: string | number | bigint = 0): string {
   return BigInt(value)
     .toString()

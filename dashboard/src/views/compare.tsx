@@ -2,12 +2,16 @@
 import { useState } from "preact/hooks";
 import { call, CallError } from "../api/client";
 import type { ComputeEpsilonResponse, Ledger } from "../api/types";
+import { useFound } from "../api/find";
 import { useTask } from "../api/use_call";
 import { Chart } from "../chart/chart";
+import { Ask } from "../parts/ask";
+import { Chooser } from "../parts/chooser";
 import { Dialog } from "../parts/dialog";
 import { downloadCsv } from "../parts/download";
 import { EpsilonCell, epsilonText, termsOf, upper } from "../parts/epsilon";
 import { A, Button, Failed, Loading } from "../parts/parts";
+import { generation } from "../live";
 import { askedDelta, ledgerAddress, setQuery } from "../router";
 import { fullName, Name, shortName, visible } from "../text/names";
 import { grouped, number, textNear } from "../text/numbers";
@@ -21,6 +25,7 @@ import {
   unitsOf,
 } from "../text/words";
 import { useCurve } from "./curve";
+import { givenOptions } from "./requests";
 
 interface Found {
   name: string;
@@ -34,7 +39,7 @@ async function find(name: string, delta: number, signal: AbortSignal): Promise<F
   const found: Found = { name };
   try {
     found.ledger = await call("LedgerService/GetLedger", { name }, signal);
-    const question = { subject: { ledgers: [name] }, delta };
+    const question = { subject: { ledgers: [name] }, delta, options: givenOptions() };
     found.answer = await call("AccountingService/ComputeEpsilon", question, signal);
   } catch (error) {
     found.error = error as CallError;
@@ -69,7 +74,7 @@ const rowsOf = ({ ledger = {}, answer, error }: Found): Record<string, string> =
 function Cost({ of: { answer, error }, delta }: { of: Found; delta: number }) {
   if (!answer?.epsilon) return <span class="bad-text">{visible(error?.message)}</span>;
   const terms = termsOf(answer.details, delta);
-  return <EpsilonCell epsilon={answer.epsilon} strip={false} terms={terms} />;
+  return <EpsilonCell epsilon={answer.epsilon} terms={terms} />;
 }
 
 // Of two ledgers that may be compared.
@@ -111,6 +116,7 @@ function Curves({ of: found, delta }: { of: Found[]; delta: number }) {
 
 function Add({ add }: { add: (name: string) => void }) {
   const [text, setText] = useState("");
+  const { ledgers } = useFound(text).found;
   const submit = (event: Event) => {
     event.preventDefault();
     if (text.trim()) add(fullName(text.trim()));
@@ -118,15 +124,11 @@ function Add({ add }: { add: (name: string) => void }) {
   };
   return (
     <form onSubmit={submit}>
-      <label class="field">
-        Add a ledger
-        <input
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
-          placeholder="name"
-          spellcheck={false}
-        />
-      </label>
+      <Chooser label="Add a ledger" value={text} change={setText}>
+        {ledgers.map((name) => (
+          <option key={name} value={shortName(name)} />
+        ))}
+      </Chooser>
       <Button type="submit">Add</Button>
     </form>
   );
@@ -136,9 +138,16 @@ export function Compare({ names }: { names: string }) {
   const [all, setAll] = useState(false); // rows, the same ones too
   const delta = askedDelta();
   const chosen = names.split(",").filter(Boolean).slice(0, MOST).map(fullName);
+  const [lost, setLost] = useState(false);
+  const method = givenOptions()?.method;
+  // Asked again, where the server could not be reached, when it is heard of.
   const { data: found } = useTask(
-    (signal) => Promise.all(chosen.map((name) => find(name, delta, signal))),
-    [names, delta],
+    async (signal) => {
+      const all = await Promise.all(chosen.map((name) => find(name, delta, signal)));
+      setLost(all.some(({ error }) => error?.code === "unavailable"));
+      return all;
+    },
+    [names, delta, method, lost && generation.value],
   );
   const set = (list: string[]) => setQuery({ open: `compare:${list.map(shortName).join(",")}` });
   const answered = (found ?? []).filter((one) => one.answer);
@@ -170,6 +179,7 @@ export function Compare({ names }: { names: string }) {
   };
   return (
     <Dialog drawer title={`Compare ${chosen.length} ledgers`} close={() => setQuery({ open: "" })}>
+      <Ask shown={delta} />
       {!found && <Loading what="the ledgers" />}
       {terms.size > 1 && (
         <p class="bar-note">

@@ -4,22 +4,24 @@ import { jsonAddress } from "../api/client";
 import type { ComputeEpsilonRequest, ComputeEpsilonResponse } from "../api/types";
 import { useCall } from "../api/use_call";
 import { generation } from "../live";
+import { Ask } from "../parts/ask";
 import { EpsilonBlock, EpsilonWords, TierNote, termsOf, upper } from "../parts/epsilon";
 import { A, Awaited, Card, Empty, Failed, Loading, Section, Title } from "../parts/parts";
-import { askedDelta, statementAddress } from "../router";
+import { askedDelta, place, statementAddress } from "../router";
+import { quoted } from "../text/filter";
 import { Name, OrNames, shortName, visible } from "../text/names";
 import { entriesText, grouped, number, plural } from "../text/numbers";
 import { isOdometer } from "../text/words";
 import { Budget } from "./budget";
-import { LedgerTable, useLedgers, type Row } from "./ledger_list";
+import { ColumnMenu, type Row } from "./ledger_columns";
+import { LedgerTable, useLedgers } from "./ledger_list";
 import { Refused } from "./refused";
-import { ALL } from "./requests";
-
-const quoted = (text: string) => `"${text.replace(/\\/g, "\\\\").replace(/"/g, '\\"')}"`;
+import { ALL, givenOptions } from "./requests";
 
 const ask = (name: string): ComputeEpsilonRequest => ({
   subject: { dataset: name },
   delta: askedDelta(),
+  options: givenOptions(),
 });
 export const datasetJson = (name: string) =>
   jsonAddress("AccountingService/ComputeEpsilon", ask(name));
@@ -101,7 +103,8 @@ function Largest({ of: rows }: { of: Row[] }) {
 
 export function Dataset({ name }: { name: string }) {
   const filter = `dataset = ${quoted(name)}`;
-  const { rows: found, error } = useLedgers({ ...ALL, filter });
+  const orderBy = place.value.query.get("order") || undefined;
+  const { rows: found, error } = useLedgers({ ...ALL, filter, orderBy }, Infinity);
   const over = found?.filter((row) => row.ledger.declaration?.dataset === name);
   const isBudget = ({ ledger }: Row) => ledger.declaration?.kind === "BUDGET";
   const budgets = over?.filter(isBudget) ?? [];
@@ -128,7 +131,7 @@ export function Dataset({ name }: { name: string }) {
     </>
   );
   return (
-    <>
+    <div class="wide">
       <Title
         trail={<A href="/">Data sets</A>}
         title={<Name of={name} whole />}
@@ -157,6 +160,7 @@ export function Dataset({ name }: { name: string }) {
             ) : (
               <Awaited of={total} what="the total" />
             )}
+            <Ask shown={askedDelta()} />
           </Card>
           {(units.length > 1 || adjacencies.size > 1) && (
             <p class="bar-note">
@@ -165,12 +169,19 @@ export function Dataset({ name }: { name: string }) {
             </p>
           )}
           <Unbudgeted of={rows} budgets={budgets.length} />
-          <Section title="Its runs" side={entriesText(entries)}>
-            <LedgerTable rows={rows} />
+          <Section
+            title="Its runs"
+            side={
+              <>
+                {entriesText(entries)} <ColumnMenu />
+              </>
+            }
+          >
+            <LedgerTable rows={rows} without="dataset" />
           </Section>
           <TierNote />
         </>
       )}
-    </>
+    </div>
   );
 }

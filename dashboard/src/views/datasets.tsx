@@ -1,19 +1,33 @@
 // Who used our data, at what cost, and what must be acted on.
-import { jsonAddress } from "../api/client";
-import type { DatasetSummary } from "../api/types";
-import { useCall } from "../api/use_call";
+import { everyPage, jsonAddress, signedIn } from "../api/client";
+import type { DatasetSummary, ListDatasetsResponse } from "../api/types";
+import { useCall, useTask } from "../api/use_call";
 import { generation } from "../live";
 import { downloadCsv } from "../parts/download";
-import { EpsilonCell, EpsilonWords, TierNote } from "../parts/epsilon";
+import { EpsilonLine, EpsilonWords, Protects, TierNote, upper, type Terms } from "../parts/epsilon";
 import { Chip } from "../parts/icon";
-import { A, Awaited, Button, Card, Empty, Notice, Section, Table, Title } from "../parts/parts";
+import {
+  A,
+  Button,
+  Card,
+  Empty,
+  Failed,
+  Loading,
+  Notice,
+  Section,
+  Table,
+  Title,
+} from "../parts/parts";
+import { SavedViews } from "../parts/saved_views";
 import { serverName } from "../prefix";
-import { datasetAddress } from "../router";
-import { Name, OrNames, said } from "../text/names";
+import { datasetAddress, place } from "../router";
+import { apart, isOwnDataset } from "../text/filter";
+import { Name, said } from "../text/names";
 import { grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
 import { cosignatures } from "../text/words";
 import { attention, refusalOf } from "./attention";
+import { sorted } from "./ledger_list";
 import { ALL } from "./requests";
 
 export const datasetsJson = () => jsonAddress("LedgerService/ListDatasets", ALL);
@@ -25,23 +39,26 @@ function runsText({ ledgerCount, openCount }: DatasetSummary): string {
   return parts.filter(Boolean).join(", ") || "none";
 }
 
+const termsOf = (dataset: DatasetSummary): Terms => {
+  const { delta = 0, unitsOfPrivacy: unit = [], adjacencies = [], regime } = dataset;
+  return { delta, unit, adjacency: adjacencies.length === 1 ? adjacencies[0] : undefined, regime };
+};
 function Together({ of: dataset }: { of: DatasetSummary }) {
-  const { epsilon, delta = 0, unitsOfPrivacy: unit = [], adjacencies = [], regime } = dataset;
-  const adjacency = adjacencies.length === 1 ? adjacencies[0] : undefined;
-  if (epsilon) return <EpsilonCell epsilon={epsilon} terms={{ delta, unit, adjacency, regime }} />;
+  const { epsilon, largest, ledgerCount } = dataset;
+  if (epsilon) return <EpsilonLine epsilon={epsilon} terms={termsOf(dataset)} whom={false} />;
   const refusal = refusalOf(dataset);
-  if (!refusal) return <span class="faint">not known yet</span>;
-  const { largest } = dataset;
+  if (!refusal) return <span class="faint">being worked out</span>;
+  const why = said(refusal.message);
   return (
-    <div class="epsilon-cell">
-      <strong class="muted">No total can be given</strong>
-      <small class="clamp">{said(refusal.message)}</small>
-      {largest?.epsilon && (
-        <small>
-          largest single run: <EpsilonWords epsilon={largest.epsilon} delta={largest.delta} />
-        </small>
+    <span title={why}>
+      <strong class="muted">No total</strong>
+      {largest?.epsilon && number(ledgerCount) > 1 && (
+        <>
+          ; largest single run <EpsilonWords epsilon={largest.epsilon} delta={largest.delta} />
+        </>
       )}
-    </div>
+      <span class="faint">: {why}</span>
+    </span>
   );
 }
 
@@ -74,19 +91,38 @@ function State({ of: dataset }: { of: DatasetSummary }) {
 }
 
 const cells = (dataset: DatasetSummary) => [
-  <>
-    <A href={datasetAddress(dataset.name)}>
-      <Name of={dataset.name} />
-    </A>
-    <small>
-      one record is one <OrNames of={dataset.unitsOfPrivacy ?? []} />
-    </small>
-  </>,
-  <span>{runsText(dataset)}</span>,
+  <A href={datasetAddress(dataset.name)}>
+    <Name of={dataset.name} />
+  </A>,
+  runsText(dataset),
+  <Protects of={termsOf(dataset)} />,
   <Together of={dataset} />,
-  <Time of={dataset.lastEntryTime} />,
+  <Time of={dataset.lastEntryTime} day />,
   <State of={dataset} />,
 ];
+
+// Of each order that the address may ask for, what is compared; nothing stands last, either way.
+const weight = (one: DatasetSummary) =>
+  number(one.refusedCount) ? 0 : refusalOf(one) || number(one.conflictCount) ? 1 : 2;
+const ORDERS: Record<string, (one: DatasetSummary) => string | number | undefined> = {
+  attention: weight,
+  name: ({ name }) => name,
+  runs: ({ ledgerCount }) => number(ledgerCount),
+  unit: ({ unitsOfPrivacy: units = [] }) => units.join(),
+  epsilon: ({ epsilon }) => epsilon && upper(epsilon),
+  last: ({ lastEntryTime }) => lastEntryTime,
+};
+function inOrder(datasets: DatasetSummary[]): DatasetSummary[] {
+  const [name, way] = (place.value.query.get("order") ?? "").split(" ");
+  const of = ORDERS[name] ?? weight;
+  const sign = way === "desc" ? -1 : 1;
+  return [...datasets].sort((a, b) => {
+    const [left, right] = [of(a), of(b)];
+    if (left === right) return 0;
+    if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
+    return left < right ? -sign : sign;
+  });
+}
 
 const csvRow = (one: DatasetSummary) => ({
   dataset: one.name,
@@ -104,30 +140,33 @@ const csvRow = (one: DatasetSummary) => ({
 const MOST_ITEMS = 12;
 export function Datasets() {
   const version = generation.value;
-  const listed = useCall("LedgerService/ListDatasets", ALL, version);
-  const ledgers = useCall("LedgerService/ListLedgers", ALL, version).data ?? {};
+  const { data: all, error } = useTask(
+    async (signal) => {
+      const found: DatasetSummary[] = [];
+      const take = ({ datasets = [] }: ListDatasetsResponse) => found.push(...datasets);
+      await everyPage("LedgerService/ListDatasets", ALL, take, signal);
+      return found.filter((one) => !isOwnDataset(one.name));
+    },
+    [version, signedIn.value],
+  );
+  const runs = { ...ALL, filter: apart("", false).filter };
+  const ledgers = useCall("LedgerService/ListLedgers", runs, version).data ?? {};
   const { note } = useCall("AuditService/GetCheckpoint", {}).data ?? {};
-  const datasets = listed.data?.datasets ?? [];
+  const datasets = all ?? [];
   const items = attention(datasets, ledgers, note === undefined || cosignatures(note) > 0);
-  const weight = (one: DatasetSummary) =>
-    number(one.refusedCount) ? 0 : refusalOf(one) || number(one.conflictCount) ? 1 : 2;
-  const sorted = [...datasets].sort((a, b) => weight(a) - weight(b));
-  const counts = [
-    `${plural(ledgers.ledgers?.length ?? 0, "ledger")}${ledgers.nextPageToken ? " and more" : ""}`,
-    plural(datasets.length, "data set"),
-  ];
+  const total = datasets.reduce((sum, one) => sum + number(one.ledgerCount), 0);
+  const counts = [plural(total, "ledger"), plural(datasets.length, "data set")];
   const what = "What was learned from each data set";
   return (
-    <>
+    <div class="wide">
       <Title
         title="Data sets"
         about={
-          listed.data
-            ? `${what}, by everything recorded on this server: ${counts.join(", ")}.`
-            : `${what}.`
+          all ? `${what}, by everything recorded on this server: ${counts.join(", ")}.` : `${what}.`
         }
         actions={
           <>
+            <SavedViews />
             <Button
               disabled={!datasets.length}
               onClick={() => downloadCsv("datasets", datasets.map(csvRow))}
@@ -140,14 +179,15 @@ export function Datasets() {
           </>
         }
       />
-      <Awaited of={listed} what="the data sets" />
-      {listed.data && datasets.length === 0 && (
+      {error && <Failed error={error} what="the data sets" />}
+      {!all && !error && <Loading what="the data sets" />}
+      {all && datasets.length === 0 && (
         <Empty title="No data set yet">
           A ledger names the data set that its run touches. A trainer that records its rounds makes
           one: <code>dp_sgd --server {serverName()} --ledger first --target-epsilon 1</code>
         </Empty>
       )}
-      {listed.data && items.length > 0 && (
+      {all && items.length > 0 && (
         <Card
           flush
           title={
@@ -166,24 +206,37 @@ export function Datasets() {
               and {items.length - MOST_ITEMS} more: filter the ledgers for them
             </p>
           )}
+          {ledgers.nextPageToken && (
+            <p class="footnote" style="padding: 8px 20px">
+              Only the first {grouped(ledgers.ledgers?.length)} ledgers by name were looked at for
+              this list.
+            </p>
+          )}
         </Card>
       )}
       {datasets.length > 0 && (
-        <Section title="All data sets" side="Order: attention, then name">
+        <Section title="All data sets">
           <Table
-            class="datasets"
+            class="lines"
             columns={[
-              { label: "Data set", class: "main" },
-              "Runs",
-              { label: "Together", head: "All runs together, if every model and answer is seen" },
-              "Last entry",
-              "State",
+              { ...sorted("Data set", "name", "attention"), class: "main", width: 180 },
+              { ...sorted("Runs", "runs", "attention"), width: 115 },
+              { ...sorted("Unit and neighbours", "unit", "attention"), width: 195 },
+              {
+                ...sorted("All runs together, if all is seen", "epsilon", "attention"),
+                width: 410,
+              },
+              { ...sorted("Last entry", "last", "attention"), width: 112 },
+              { ...sorted("State", "attention", "attention"), width: 110 },
             ]}
-            rows={sorted.map((dataset) => ({ key: dataset.name, cells: cells(dataset) }))}
+            rows={inOrder(datasets).map((one) => ({ key: one.name, cells: cells(one) }))}
           />
           <TierNote />
         </Section>
       )}
-    </>
+      <p class="footnote">
+        <A href="/ledgers?own=1">The server’s own ledgers</A> are none of these.
+      </p>
+    </div>
   );
 }

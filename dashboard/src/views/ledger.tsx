@@ -1,7 +1,7 @@
 // One ledger: what this run did, what it cost, and what that number stands on.
 import { useMemo } from "preact/hooks";
 import { jsonAddress } from "../api/client";
-import type { ComputeEpsilonRequest, Ledger as Message, Method } from "../api/types";
+import type { ComputeEpsilonRequest, Ledger as Message } from "../api/types";
 import { useCall } from "../api/use_call";
 import { changed, generation } from "../live";
 import { Chip } from "../parts/icon";
@@ -11,6 +11,7 @@ import { serverName } from "../prefix";
 import {
   askedDelta,
   datasetAddress,
+  givenSize,
   place,
   setQuery,
   statementAddress,
@@ -26,16 +27,13 @@ import { Aside } from "./ledger_aside";
 import { Cost } from "./ledger_cost";
 import { CostChart, NoiseCharts } from "./ledger_charts";
 import { Runs } from "./ledger_runs";
-import { givenSize } from "./requests";
+import { givenOptions } from "./requests";
 
-function askOf(name: string): ComputeEpsilonRequest {
-  const method = place.value.query.get("method")?.toUpperCase() as Method | undefined;
-  return {
-    subject: { ledgers: [name], upToSequence: givenSize() },
-    delta: askedDelta(),
-    options: method && { method },
-  };
-}
+const askOf = (name: string): ComputeEpsilonRequest => ({
+  subject: { ledgers: [name], upToSequence: givenSize() },
+  delta: askedDelta(),
+  options: givenOptions(),
+});
 export const ledgerJson = (name: string) =>
   jsonAddress("AccountingService/ComputeEpsilon", askOf(name));
 

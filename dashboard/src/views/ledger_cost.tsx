@@ -10,9 +10,9 @@ import type {
   MissingReleases,
 } from "../api/types";
 import { useCall, type Called } from "../api/use_call";
+import { Ask } from "../parts/ask";
 import { EpsilonBlock, EpsilonWords, hasLower, termsOf, upper } from "../parts/epsilon";
 import { Awaited, Card } from "../parts/parts";
-import { place, setQuery } from "../router";
 import { visible } from "../text/names";
 import { grouped, number, percentUp, plural, textNear, textUp } from "../text/numbers";
 import { attackWords, methodWords } from "../text/words";
@@ -139,46 +139,6 @@ function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
   );
 }
 
-const METHODS = {
-  "": "best",
-  rdp: "Rényi DP",
-  pld: "loss distribution",
-  contour: "contour integral",
-  gaussian_closed_form: "Gaussian",
-};
-function Ask({ delta }: { delta: number }) {
-  const askDelta = (text: string) => {
-    if (Number(text) > 0 && Number(text) < 1) setQuery({ delta: text });
-  };
-  return (
-    <form class="ask" onSubmit={(event) => event.preventDefault()}>
-      <label>
-        δ{" "}
-        <input
-          key={delta}
-          type="text"
-          inputMode="decimal"
-          defaultValue={String(delta)}
-          onChange={(event) => askDelta(event.currentTarget.value)}
-        />
-      </label>
-      <label>
-        Method{" "}
-        <select
-          value={place.value.query.get("method") ?? ""}
-          onChange={(event) => setQuery({ method: event.currentTarget.value })}
-        >
-          {Object.entries(METHODS).map(([name, words]) => (
-            <option key={name} value={name}>
-              {words}
-            </option>
-          ))}
-        </select>
-      </label>
-    </form>
-  );
-}
-
 interface CostProps {
   ledger: Ledger;
   request: ComputeEpsilonRequest;
@@ -203,7 +163,7 @@ export function Cost({ ledger, request, of: cost }: CostProps) {
           size={ledger.size}
         />
       )}
-      <Ask delta={Number(request.delta)} />
+      <Ask shown={Number(request.delta)} total={ledger.size} />
     </Card>
   );
 }

@@ -1,20 +1,14 @@
 // Ledgers in rows, a page at a time, with what each cost.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, CallError, signedIn } from "../api/client";
-import type { Ledger, LedgerSummary, ListLedgersRequest, ListLedgersResponse } from "../api/types";
+import { call, CallError, everyPage, signedIn } from "../api/client";
+import type { ListLedgersRequest, ListLedgersResponse } from "../api/types";
 import { generation } from "../live";
-import { roundsText, StateChips, SummaryCell } from "../parts/ledger_state";
-import { A, Table } from "../parts/parts";
-import { datasetAddress, ledgerAddress, place, setQuery } from "../router";
+import { A, Table, type Column } from "../parts/parts";
+import { ledgerAddress, place, setQuery } from "../router";
 import { Name, shortName } from "../text/names";
-import { entriesText } from "../text/numbers";
-import { Time } from "../text/time";
+import { LEDGER_COLUMNS, shownColumns, type Row } from "./ledger_columns";
 
-export interface Row {
-  ledger: Ledger;
-  summary?: LedgerSummary;
-}
-const rowsOf = ({ ledgers = [], summaries = [] }: ListLedgersResponse): Row[] =>
+export const rowsOf = ({ ledgers = [], summaries = [] }: ListLedgersResponse): Row[] =>
   ledgers.map((ledger, i) => ({
     ledger,
     summary: summaries[i]?.ledger ? summaries[i] : undefined,
@@ -31,32 +25,33 @@ interface Listed {
   damaged: ListLedgersResponse["damaged"];
   error?: CallError;
 }
-// Rows in the order in which they first came; an update changes them in place, and new ones wait
-// for the reader.
-export function useLedgers(request: ListLedgersRequest) {
+// The first `wanted` pages, as rows in the order in which they first came; an update changes them
+// in place, and new ones wait for the reader.
+export function useLedgers(request: ListLedgersRequest, wanted = 1) {
   const [state, setState] = useState<Listed>({ waiting: [], next: "", damaged: [] });
   const [busy, setBusy] = useState(false);
   const key = JSON.stringify(request);
   const shown = useRef("");
-  const pages = useRef(1);
-  const ask = (pageToken: string, signal?: AbortSignal) =>
-    call("LedgerService/ListLedgers", { ...request, pageToken }, signal);
+  const pages = useRef(wanted);
   const failed = (error: unknown) => setState((old) => ({ ...old, error: error as CallError }));
 
   useEffect(() => {
     const control = new AbortController();
     const fresh = shown.current !== key;
-    if (fresh) pages.current = 1;
+    if (fresh) pages.current = wanted;
     (async () => {
       setBusy(true);
       try {
         const all: Row[] = [];
-        let answer: ListLedgersResponse = {};
-        for (let page = 0; page === 0 || (page < pages.current && answer.nextPageToken); page++) {
-          answer = await ask(answer.nextPageToken ?? "", control.signal);
+        let last: ListLedgersResponse = {};
+        let left = pages.current;
+        const take = (answer: ListLedgersResponse) => {
           all.push(...rowsOf(answer));
-        }
-        const { nextPageToken: next = "", damaged } = answer;
+          last = answer;
+          return --left > 0;
+        };
+        await everyPage("LedgerService/ListLedgers", request, take, control.signal);
+        const { nextPageToken: next = "", damaged } = last;
         shown.current = key;
         setState(({ rows = [] }) => {
           if (fresh) return { rows: all, waiting: [], next, damaged };
@@ -72,10 +67,12 @@ export function useLedgers(request: ListLedgersRequest) {
     return () => control.abort();
   }, [key, signedIn.value, generation.value]);
 
+  // Resolves to how many pages are shown.
   const more = async () => {
     setBusy(true);
     try {
-      const answer = await ask(state.next);
+      const page = { ...request, pageToken: state.next };
+      const answer = await call("LedgerService/ListLedgers", page);
       pages.current++;
       setState(({ rows = [], ...old }) => {
         const added = without(rowsOf(answer), rows);
@@ -85,19 +82,21 @@ export function useLedgers(request: ListLedgersRequest) {
       failed(error);
     }
     setBusy(false);
+    return pages.current;
   };
   const apply = () =>
     setState((old) => ({ ...old, rows: [...old.waiting, ...(old.rows ?? [])], waiting: [] }));
   return { ...state, busy, more, apply };
 }
 
-// A column's head that sorts by a field: one click by it, the next the other way.
-function sorted(label: string, field: string) {
-  const [now, way] = (place.value.query.get("order") ?? "name").split(" ");
+// A column's head that sorts by a field: one click by it, the next the other way. A list is by
+// `usual` unless told.
+export function sorted(label: string, field: string, usual = "name"): Column {
+  const [now, way] = (place.value.query.get("order") || usual).split(" ");
   const is = now === field;
-  const up = field === "name" ? "" : field; // the list is by name unless told
+  const up = field === usual ? "" : field;
   const down = `${field} desc`;
-  const turned = is ? (way === "desc" ? up : down) : field === "name" ? up : down;
+  const turned = is ? (way === "desc" ? up : down) : up;
   const head = (
     <button type="button" class="sort" onClick={() => setQuery({ order: turned })}>
       {label}
@@ -108,95 +107,45 @@ function sorted(label: string, field: string) {
   return { label, head, sort: is ? sort : undefined };
 }
 
-function Ledger_({ of: ledger, dataset }: { of: Ledger; dataset: boolean }) {
-  const { declaration = {} } = ledger;
-  return (
-    <>
-      <A href={ledgerAddress(ledger.name)}>
-        <Name of={shortName(ledger.name)} />
-      </A>
-      <small>
-        {dataset && (
-          <>
-            <A class="quiet" href={datasetAddress(declaration.dataset)}>
-              <Name of={declaration.dataset} />
-            </A>{" "}
-            ·{" "}
-          </>
-        )}
-        one record is one <Name of={declaration.unitOfPrivacy} />
-        {ledger.fork && " · fork"}
-        {ledger.import && " · copy"}
-      </small>
-    </>
-  );
-}
-const cellsOf = ({ ledger, summary }: Row, dataset: boolean) => [
-  <Ledger_ of={ledger} dataset={dataset} />,
-  <SummaryCell summary={summary} ledger={ledger} />,
-  <>
-    {roundsText(ledger, summary)}
-    <small>{entriesText(ledger.size)}</small>
-  </>,
-  <StateChips ledger={ledger} summary={summary} />,
-  <span>
-    {summary?.lastEntryTime ? (
-      <Time of={summary.lastEntryTime} />
-    ) : (
-      <>
-        made <Time of={ledger.createTime} />
-      </>
-    )}
-  </span>,
-];
-
-// Of one data set.
-export const LedgerTable = ({ rows }: { rows: Row[] }) => (
-  <Table
-    class="ledgers"
-    columns={[
-      { label: "Ledger", class: "main" },
-      { label: "Cost", head: "Cost of what was recorded" },
-      { label: "Rounds", class: "num" },
-      "State",
-      "Last entry",
-    ]}
-    rows={rows.map((row) => ({ key: row.ledger.name, cells: cellsOf(row, false) }))}
-  />
-);
-
-// Of all data sets, to be sorted, and chosen for comparison.
-export function ChosenLedgers({
-  rows,
-  chosen,
-  choose,
-}: {
+interface TableProps {
   rows: Row[];
-  chosen: Set<string>;
-  choose: (name: string) => void;
-}) {
-  const check = (name: string) => (
+  without?: string; // a column
+  chosen?: Set<string>; // for comparison
+  choose?: (name: string) => void;
+}
+// With the columns that the address asks for, each to be sorted by if the server can.
+export function LedgerTable({ rows, without, chosen, choose }: TableProps) {
+  const names = shownColumns().filter((name) => name !== without);
+  const columns = names.map((name): Column => {
+    const { label, head = label, field, width } = LEDGER_COLUMNS[name];
+    return { ...(field ? sorted(head, field) : { head }), label, width };
+  });
+  const check = (name = "") => (
     <input
       type="checkbox"
-      checked={chosen.has(name)}
-      onChange={() => choose(name)}
+      checked={chosen?.has(name)}
+      onChange={() => choose?.(name)}
       aria-label={`Select ${shortName(name)} to compare`}
     />
   );
+  const compare = { label: "Compare", head: <span class="hidden">Compare</span>, class: "check" };
   return (
     <Table
-      class="ledgers"
+      class="lines"
       columns={[
-        { label: "Compare", head: <span class="hidden">Compare</span>, class: "check" },
-        { ...sorted("Ledger", "name"), class: "main" },
-        { ...sorted("Cost of what was recorded", "epsilon"), label: "Cost" },
-        { label: "Rounds", class: "num" },
-        "State",
-        sorted("Last entry", "last_entry_time"),
+        ...(chosen ? [compare] : []),
+        { ...sorted("Ledger", "name"), class: "main", width: 180 },
+        ...columns,
       ]}
       rows={rows.map((row) => ({
         key: row.ledger.name,
-        cells: [check(row.ledger.name ?? ""), ...cellsOf(row, true)],
+        cells: [
+          ...(chosen ? [check(row.ledger.name)] : []),
+          <A href={ledgerAddress(row.ledger.name)}>
+            <Name of={shortName(row.ledger.name)} />
+          </A>,
+          ...names.map((name) => LEDGER_COLUMNS[name].cell(row, names)),
+        ],
       }))}
     />
   );

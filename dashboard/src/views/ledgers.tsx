@@ -1,27 +1,32 @@
 // Find a run: every ledger, by a filter that the server reads (docs/filters.md), a page at a time.
 import { useEffect, useState } from "preact/hooks";
-import { jsonAddress } from "../api/client";
+import { CallError, everyPage, jsonAddress } from "../api/client";
 import type { DamagedLedger, ListLedgersRequest } from "../api/types";
 import { downloadCsv } from "../parts/download";
 import { TierNote } from "../parts/epsilon";
-import { Button, Empty, Failed, Loading, Notice, Title } from "../parts/parts";
+import { FilterField, FilterHelp } from "../parts/filter_field";
+import { A, Button, Empty, Failed, Loading, Notice, Title } from "../parts/parts";
+import { SavedViews } from "../parts/saved_views";
 import { serverName } from "../prefix";
 import { place, setQuery } from "../router";
+import { apart, faultOf, type Fault } from "../text/filter";
 import { shortName, visible } from "../text/names";
 import { grouped, plural } from "../text/numbers";
-import { ChosenLedgers, useLedgers, type Row } from "./ledger_list";
+import { ColumnMenu, type Row } from "./ledger_columns";
+import { LedgerTable, rowsOf, useLedgers } from "./ledger_list";
 
 const PAGE = 200;
 const MOST_DAMAGED = 5;
 const MOST_COMPARED = 10;
 
+const asked = () => place.value.query.get("filter") ?? "";
+const ofServer = () => place.value.query.get("own") === "1";
 function ledgersRequest(): ListLedgersRequest {
-  const { query } = place.value;
   return {
     parent: "projects/-",
     pageSize: PAGE,
-    filter: query.get("filter") || undefined,
-    orderBy: query.get("order") || undefined,
+    filter: apart(asked(), ofServer()).filter,
+    orderBy: place.value.query.get("order") || undefined,
   };
 }
 export const ledgersJson = () => jsonAddress("LedgerService/ListLedgers", ledgersRequest());
@@ -42,31 +47,63 @@ const csvRow = ({ ledger: { name, declaration, size = "0", state }, summary }: R
   state,
 });
 
-function Filter() {
-  const now = place.value.query.get("filter") ?? "";
+function Filter({ rows, fault }: { rows: Row[] | undefined; fault: Fault | undefined }) {
+  const now = asked();
   const [text, setText] = useState(now);
   useEffect(() => setText(now), [now]);
   const submit = (event: Event) => {
     event.preventDefault();
-    setQuery({ filter: text.trim() });
+    setQuery({ filter: text.trim(), rows: "" });
+  };
+  // Of what is shown, the values of a field.
+  const known = (field: string) => {
+    const values = (rows ?? []).map(({ ledger: { creator, declaration: said } }) => {
+      return { dataset: said?.dataset, unit: said?.unitOfPrivacy, creator }[field];
+    });
+    return [...new Set(values)].filter((value) => value !== undefined);
   };
   return (
     <form class="filter" role="search" onSubmit={submit}>
       <label class="hidden" for="filter">
         Filter
       </label>
-      <input
-        id="filter"
-        type="search"
+      <FilterField
         value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        placeholder={'dataset = "adult" AND epsilon > 1'}
-        spellcheck={false}
-        autocomplete="off"
-        maxLength={4096}
+        change={setText}
+        known={known}
+        fault={text === now ? fault : undefined}
       />
       <Button type="submit">Filter</Button>
+      <FilterHelp take={(filter) => setQuery({ filter, rows: "" })} />
     </form>
+  );
+}
+
+// Every ledger of the request, a thousand at a time.
+function Csv({ request }: { request: ListLedgersRequest }) {
+  const [got, setGot] = useState<number | undefined>();
+  const [error, setError] = useState<CallError | undefined>();
+  const write = async () => {
+    const rows: Row[] = [];
+    setError(undefined);
+    try {
+      await everyPage("LedgerService/ListLedgers", { ...request, pageSize: 1000 }, (answer) => {
+        rows.push(...rowsOf(answer));
+        setGot(rows.length);
+      });
+      downloadCsv("ledgers", rows.map(csvRow));
+    } catch (failed) {
+      setError(failed as CallError);
+    }
+    setGot(undefined);
+  };
+  return (
+    <>
+      <Button disabled={got !== undefined} onClick={write} title="All ledgers of this list">
+        {got === undefined ? "CSV" : `CSV: ${grouped(got)} read`}
+      </Button>
+      {error && <Failed error={error} what="all ledgers for the file" again={write} />}
+    </>
   );
 }
 
@@ -87,7 +124,7 @@ const Damaged = ({ of: damaged }: { of: DamagedLedger[] }) => (
 const None = ({ filtered }: { filtered: boolean }) => (
   <Empty title={filtered ? "No ledger fits this filter" : "No ledger yet"}>
     {filtered ? (
-      <Button class="link" onClick={() => setQuery({ filter: "" })}>
+      <Button class="link" onClick={() => setQuery({ filter: "", rows: "" })}>
         Show all
       </Button>
     ) : (
@@ -101,7 +138,11 @@ const None = ({ filtered }: { filtered: boolean }) => (
 
 export function Ledgers() {
   const request = ledgersRequest();
-  const { rows, waiting, apply, next, more, damaged, error, busy } = useLedgers(request);
+  const wanted = Math.ceil((Number(place.value.query.get("rows")) || PAGE) / PAGE);
+  const listed = useLedgers(request, wanted);
+  const { rows, waiting, apply, next, damaged, error, busy } = listed;
+  const own = ofServer();
+  const fault = error && faultOf(asked(), error.message, apart(asked(), own).skipped);
   const [chosen, setChosen] = useState(new Set<string>());
   const choose = (name: string) =>
     setChosen((old) => {
@@ -111,38 +152,40 @@ export function Ledgers() {
     });
   const compare = () =>
     setQuery({ open: `compare:${[...chosen].map(shortName).join(",")}` }, "push");
+  const more = async () => setQuery({ rows: String(PAGE * (await listed.more())) });
   const count = `${grouped(rows?.length)}${next ? " of more" : ""}`;
   return (
-    <>
+    <div class="wide">
       <Title
-        title="Ledgers"
-        about="Every run that is recorded on this server, and what it cost so far."
+        title={own ? "The server’s own ledgers" : "Ledgers"}
+        about={
+          own
+            ? "Who asked this server for what, and what was recomputed. They are no runs."
+            : "Every run that is recorded on this server, and what it cost so far."
+        }
         actions={
           <>
             <Button disabled={chosen.size < 2} onClick={compare}>
               {chosen.size > 1 ? `Compare ${chosen.size}` : "Compare"}
             </Button>
             <Button onClick={() => setQuery({ open: "plan" }, "push")}>Plan a run</Button>
-            <Button
-              disabled={!rows?.length}
-              onClick={() => downloadCsv("ledgers", (rows ?? []).map(csvRow))}
-            >
-              CSV
-            </Button>
+            <ColumnMenu />
+            <SavedViews />
+            <Csv request={request} />
           </>
         }
       />
-      <Filter />
-      {error && (
+      <Filter rows={rows} fault={fault} />
+      {error && !fault && (
         <Failed
           error={error}
-          what={request.filter ? "the ledgers of this filter" : "the list of ledgers"}
+          what={asked() ? "the ledgers of this filter" : "the list of ledgers"}
         />
       )}
       {damaged && damaged.length > 0 && <Damaged of={damaged} />}
       {!rows && !error && <Loading what="the list of ledgers" />}
-      {rows?.length === 0 && !error && <None filtered={!!request.filter} />}
-      {rows && rows.length > 0 && (
+      {rows?.length === 0 && !error && <None filtered={!!asked() || own} />}
+      {rows && rows.length > 0 && !fault && (
         <>
           <div class="section-head">
             <h2 class="count">
@@ -156,7 +199,7 @@ export function Ledgers() {
               )}
             </div>
           </div>
-          <ChosenLedgers rows={rows} chosen={chosen} choose={choose} />
+          <LedgerTable rows={rows} chosen={chosen} choose={choose} />
           {next && (
             <p class="more">
               <Button disabled={busy} onClick={more}>
@@ -167,6 +210,13 @@ export function Ledgers() {
           <TierNote />
         </>
       )}
-    </>
+      <p class="footnote">
+        {own ? (
+          <A href="/ledgers">The ledgers of runs</A>
+        ) : (
+          <A href="/ledgers?own=1">The server’s own ledgers</A>
+        )}
+      </p>
+    </div>
   );
 }

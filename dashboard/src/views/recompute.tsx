@@ -6,11 +6,13 @@ import type { Method, Operation, StartRecomputeRequest } from "../api/types";
 import { useCall } from "../api/use_call";
 import { generation } from "../live";
 import { Delta } from "../parts/epsilon";
+import { FilterField, FilterHelp } from "../parts/filter_field";
 import { Chip } from "../parts/icon";
 import { A, Awaited, Button, Card, Empty, Failed, Section, Table, Title } from "../parts/parts";
 import { go } from "../router";
+import { faultOf } from "../text/filter";
 import { Name, visible } from "../text/names";
-import { grouped } from "../text/numbers";
+import { grouped, typed } from "../text/numbers";
 import { Time } from "../text/time";
 import { methodWords } from "../text/words";
 import { Recomputed } from "./recomputed";
@@ -58,18 +60,25 @@ export function Asked({ of: request = {} }: { of: StartRecomputeRequest | undefi
 function Begin({ started }: { started: () => void }) {
   const [error, setError] = useState<CallError | undefined>();
   const [busy, setBusy] = useState(false);
+  const [filter, setFilter] = useState("");
+  const [wrongDelta, setWrongDelta] = useState("");
+  const fault = error && faultOf(filter, error.message);
   const begin = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const text = (name: string) => String(form.get(name) ?? "").trim();
-    const delta = Number(text("delta"));
+    // An operation stays on record: none begins at another δ than was meant.
+    const delta = Number(text("delta") && (typed(text("delta")) ?? "none"));
+    const isWrong = text("delta") !== "" && !(delta > 0 && delta < 1);
+    setWrongDelta(isWrong ? text("delta") : "");
+    if (isWrong) return;
     setBusy(true);
     try {
       const operation = await call("RecomputeService/StartRecompute", {
         requestId: `page-${hex(crypto.getRandomValues(new Uint8Array(16)))}`,
         parent: "projects/-",
-        filter: text("filter"),
-        delta: delta > 0 ? delta : undefined,
+        filter: filter.trim(),
+        delta: delta || undefined,
         answeredBeforeVersion: text("version"),
         options: { method: text("method") as Method },
       });
@@ -85,12 +94,13 @@ function Begin({ started }: { started: () => void }) {
       <p class="muted">
         Old answers stay on record; the new ones stand beside them, in a ledger of the server’s own.
       </p>
-      {error && <Failed error={error} what="a new operation" />}
+      {error && !fault && <Failed error={error} what="a new operation" />}
       <form onSubmit={begin} class="plan-form">
-        <label class="field">
-          Ledgers (filter; empty: all)
-          <input name="filter" placeholder={'dataset = "adult"'} spellcheck={false} />
-        </label>
+        <div class="filter field wide-field">
+          <label for="asked">Ledgers (filter; empty: all)</label>
+          <FilterField id="asked" value={filter} change={setFilter} fault={fault} />
+          <FilterHelp take={setFilter} />
+        </div>
         <label class="field">
           Answered before version
           <input name="version" placeholder="any" />
@@ -98,6 +108,11 @@ function Begin({ started }: { started: () => void }) {
         <label class="field">
           δ
           <input name="delta" inputMode="decimal" placeholder="the server’s usual" />
+          {wrongDelta && (
+            <span class="warn-text" role="alert">
+              “{visible(wrongDelta)}” is no δ: it lies between 0 and 1, as 1e-5 or 0,00001.
+            </span>
+          )}
         </label>
         <label class="field">
           Method

@@ -1,23 +1,28 @@
 // The calls of the views that are fetched when they are opened: their address with format=json must
 // not wait for that.
 import { jsonAddress } from "../api/client";
-import type { GetStatementRequest, ListAccessRequest } from "../api/types";
-import { givenDelta, place } from "../router";
+import type {
+  AccountingOptions,
+  GetStatementRequest,
+  ListAccessRequest,
+  Method,
+} from "../api/types";
+import { givenDelta, givenSize, place } from "../router";
 import { fullName } from "../text/names";
 
 export const ALL = { parent: "projects/-", pageSize: 1000 }; // ledgers, or data sets
 export const OPERATIONS = { pageSize: 50 };
 
-// A prefix is asked about by its size; without one, all that there is.
-export function givenSize(): string | undefined {
-  const size = place.value.query.get("size") ?? "";
-  return /^[1-9]\d{0,18}$/.test(size) ? size : undefined;
+export function givenOptions(): AccountingOptions | undefined {
+  const method = place.value.query.get("method")?.toUpperCase() as Method | undefined;
+  return method && { method };
 }
 
 export function statementRequest(ledger?: string, dataset?: string): GetStatementRequest {
   const delta = givenDelta();
-  if (dataset !== undefined) return { dataset, delta };
-  return { ledger: fullName(ledger ?? ""), delta, upToSequence: givenSize() };
+  const options = givenOptions();
+  if (dataset !== undefined) return { dataset, delta, options };
+  return { ledger: fullName(ledger ?? ""), delta, options, upToSequence: givenSize() };
 }
 export const statementJson = (ledger?: string, dataset?: string) =>
   ledger || dataset

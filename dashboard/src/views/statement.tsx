@@ -2,27 +2,40 @@
 // ledger does not know stays visibly open.
 import { useState } from "preact/hooks";
 import { fromBase64, hex } from "../api/bytes";
+import { call, CallError } from "../api/client";
+import { useFound } from "../api/find";
 import type { Statement as Message, StatementField } from "../api/types";
 import { useCall } from "../api/use_call";
+import { Ask } from "../parts/ask";
+import { Chooser } from "../parts/chooser";
 import { download } from "../parts/download";
 import { EpsilonBlock, termsOf } from "../parts/epsilon";
-import { A, Awaited, Button, Card, Hash, Section, Title } from "../parts/parts";
-import { datasetAddress, go, ledgerAddress, statementAddress } from "../router";
+import { A, Awaited, Button, Card, Failed, Hash, Section, Title } from "../parts/parts";
+import { datasetAddress, go, keeping, ledgerAddress, statementAddress } from "../router";
+import { quoted } from "../text/filter";
 import { fullName, Name, shortName, visible } from "../text/names";
-import { grouped } from "../text/numbers";
+import { grouped, number } from "../text/numbers";
 import { Time } from "../text/time";
 import { spaced } from "../text/words";
 import { Refused } from "./refused";
 import { ALL, statementRequest } from "./requests";
 
 function Choose() {
-  const ledgers = useCall("LedgerService/ListLedgers", ALL).data?.ledgers ?? [];
   const [text, setText] = useState("");
-  const names = [...new Set(ledgers.map((ledger) => ledger.declaration?.dataset ?? ""))];
-  const submit = (event: Event) => {
+  const [error, setError] = useState<CallError | undefined>();
+  const { found } = useFound(text);
+  // What has this very name; a data set goes before a ledger.
+  const submit = async (event: Event) => {
     event.preventDefault();
-    if (!text) return;
-    go(statementAddress(names.includes(text) ? { dataset: text } : { ledger: text }));
+    const name = text.trim();
+    if (!name) return;
+    const exact = { parent: ALL.parent, pageSize: 1, filter: `dataset = ${quoted(name)}` };
+    try {
+      const { ledgers = [] } = await call("LedgerService/ListLedgers", exact);
+      go(keeping(statementAddress(ledgers.length ? { dataset: name } : { ledger: name })));
+    } catch (failed) {
+      setError(failed as CallError);
+    }
   };
   return (
     <>
@@ -31,28 +44,20 @@ function Choose() {
         about="The full guarantee of a ledger or of a data set, bound to a checkpoint."
       />
       <Card title="About what?">
+        {error && <Failed error={error} what="what has this name" />}
         <form onSubmit={submit}>
-          <label class="field">
-            A ledger or a data set
-            <input
-              class="inline-field"
-              list="known"
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </label>
-          <datalist id="known">
-            {names.map((name) => (
+          <Chooser label="A ledger or a data set" value={text} change={setText}>
+            {found.datasets.map((name) => (
               <option key={name} value={name}>
                 data set
               </option>
             ))}
-            {ledgers.map(({ name }) => (
+            {found.ledgers.map((name) => (
               <option key={name} value={shortName(name)}>
                 ledger
               </option>
             ))}
-          </datalist>
+          </Chooser>
           <Button class="button primary" type="submit">
             Write it
           </Button>
@@ -141,6 +146,7 @@ export function Statement({ ledger, dataset }: { ledger?: string; dataset?: stri
 function One({ ledger, dataset }: { ledger?: string; dataset?: string }) {
   const statement = useCall("StatementService/GetStatement", statementRequest(ledger, dataset));
   const { data } = statement;
+  const ask = <Ask shown={data && number(data.answer?.delta)} total={ledger && ""} />;
   const name = ledger ? shortName(fullName(ledger)) : dataset;
   const about = (
     <A href={ledger ? ledgerAddress(fullName(ledger)) : datasetAddress(name)}>
@@ -151,6 +157,7 @@ function One({ ledger, dataset }: { ledger?: string; dataset?: string }) {
     return (
       <>
         <Title trail={about} title="Statement" />
+        {ask}
         <Awaited of={statement} what="the statement" />
       </>
     );
@@ -168,6 +175,7 @@ function One({ ledger, dataset }: { ledger?: string; dataset?: string }) {
         }
         actions={<Actions of={data} name={name ?? ""} />}
       />
+      {ask}
       <Awaited of={statement} what="the newest statement" />
       <Written of={data} />
     </>

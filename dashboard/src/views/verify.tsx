@@ -2,17 +2,17 @@
 // a bundle holds.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { headers } from "../api/client";
-import { useCall } from "../api/use_call";
+import { useFound } from "../api/find";
+import { Chooser } from "../parts/chooser";
 import { download } from "../parts/download";
-import { A, Button, Card, Failed, Notice, Table, Title } from "../parts/parts";
+import { A, Button, Card, Notice, Table, Title } from "../parts/parts";
 import { urlOf } from "../prefix";
-import { go, ledgerAddress, place, setQuery, verifyAddress } from "../router";
-import { Name, shortName } from "../text/names";
+import { go, keeping, ledgerAddress, place, setQuery, verifyAddress } from "../router";
+import { fullName, Name, shortName } from "../text/names";
 import type { End } from "../verify/check";
 import { checkedHere, everythingSeen, keepKeys, keepSeen, keptKeys } from "../verify/kept";
 import { givenKeys, WITNESS_KEY } from "../verify/note";
 import { Drop, KeysField, useChecks, Verdict } from "../verify/verdict";
-import { ALL } from "./requests";
 
 export function Verify({ name }: { name?: string }) {
   const [file, setFile] = useState<File | undefined>();
@@ -163,32 +163,21 @@ function Trusted({ keys, given }: { keys: string; given: string[] }) {
 }
 
 function Choose() {
-  const ledgers = useCall("LedgerService/ListLedgers", ALL);
   const [text, setText] = useState("");
-  const known = (ledgers.data?.ledgers ?? []).map((ledger) => ledger.name ?? "");
-  const found = known.find((name) => shortName(name) === text || name === text);
+  const { ledgers } = useFound(text).found;
   const submit = (event: Event) => {
     event.preventDefault();
-    if (found) go(verifyAddress(found));
+    if (text.trim()) go(keeping(verifyAddress(fullName(text.trim()))));
   };
   return (
     <Card title="Check a ledger of this server">
-      {ledgers.error && <Failed error={ledgers.error} what="the ledgers" again={ledgers.again} />}
       <form onSubmit={submit}>
-        <label class="field">
-          Ledger
-          <input
-            list="known-ledgers"
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-        </label>
-        <datalist id="known-ledgers">
-          {known.map((name) => (
+        <Chooser label="Ledger" value={text} change={setText}>
+          {ledgers.map((name) => (
             <option key={name} value={shortName(name)} />
           ))}
-        </datalist>
-        <Button class="button primary" type="submit" disabled={!found}>
+        </Chooser>
+        <Button class="button primary" type="submit" disabled={!text.trim()}>
           Check it
         </Button>
       </form>

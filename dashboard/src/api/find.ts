@@ -1,0 +1,77 @@
+// Finds ledgers, data sets and callers by a part of their name, among all that the server has.
+import { useEffect, useState } from "preact/hooks";
+import { call, CallError } from "./client";
+import type { Ledger } from "./types";
+import { apart, quoted } from "../text/filter";
+
+const PARENT = "projects/-";
+const MOST = 8;
+const WAIT_MS = 200; // after the last letter
+
+const listed = async (filter: string, pageSize: number, signal: AbortSignal) => {
+  const request = { parent: PARENT, filter: apart(filter, false).filter, pageSize };
+  return (await call("LedgerService/ListLedgers", request, signal)).ledgers ?? [];
+};
+// "team/run" is how this page writes projects/team/ledgers/run.
+const ofName = (text: string) =>
+  `name:${quoted(text.replace(/^([^/]+)\/([^/]*)$/, "$1/ledgers/$2"))}`;
+
+// The different values of a field: each question leaves out what was found, so that many ledgers of
+// one value hide no other.
+async function different(
+  field: string,
+  text: string,
+  valueOf: (ledger: Ledger) => string | undefined,
+  signal: AbortSignal,
+) {
+  const found: string[] = [];
+  while (found.length < MOST) {
+    const rest = found.map((value) => ` AND ${field} != ${quoted(value)}`).join("");
+    const [ledger] = await listed(`${field}:${quoted(text)}${rest}`, 1, signal);
+    const value = ledger && valueOf(ledger);
+    if (!value) break;
+    found.push(value);
+  }
+  return found;
+}
+export interface Found {
+  ledgers: string[];
+  datasets: string[];
+  callers: string[];
+}
+async function find(text: string, signal: AbortSignal): Promise<Found> {
+  const [ledgers, datasets, callers] = await Promise.all([
+    listed(ofName(text), MOST, signal),
+    different("dataset", text, ({ declaration }) => declaration?.dataset, signal),
+    different("creator", text, ({ creator }) => creator, signal),
+  ]);
+  return { ledgers: ledgers.map(({ name = "" }) => name), datasets, callers };
+}
+export const filterOf = (text: string) =>
+  `${ofName(text)} OR dataset:${quoted(text)} OR creator:${quoted(text)}`;
+
+const NOTHING: Found = { ledgers: [], datasets: [], callers: [] };
+// What was last found stays until the next is.
+export function useFound(text: string) {
+  const [state, setState] = useState<{ of: string; found: Found; error?: CallError }>({
+    of: "",
+    found: NOTHING,
+  });
+  const asked = text.trim();
+  useEffect(() => {
+    if (!asked) return setState({ of: "", found: NOTHING });
+    const control = new AbortController();
+    const timer = setTimeout(() => {
+      find(asked, control.signal).then(
+        (found) => setState({ of: asked, found }),
+        (error: CallError) =>
+          !control.signal.aborted && setState({ of: asked, found: NOTHING, error }),
+      );
+    }, WAIT_MS);
+    return () => {
+      clearTimeout(timer);
+      control.abort();
+    };
+  }, [asked]);
+  return { ...state, busy: state.of !== asked };
+}
