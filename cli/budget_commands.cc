@@ -105,6 +105,13 @@ std::string PaceText(const v1::ComputeBudgetResponse& answer) {
                                           TextUp(pace.spent_before()), " was granted"));
 }
 
+// Why a plan does not fit, if it is not for what is left.
+std::string WhyNot(const v1::ComputeBudgetResponse& answer) {
+  if (answer.budget().state() == v1::SEALED) return ": the budget is sealed";
+  if (answer.retired_block() == 0) return "";
+  return absl::StrCat(": block ", answer.retired_block(), " is retired");
+}
+
 std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) {
   const v1::FilterSpending& spending = answer.spending();
   std::string text =
@@ -129,6 +136,9 @@ std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) 
     text += Row("  blocks", absl::StrCat(events::BlocksText(range.blocks()), ": ",
                                          TextUp(one.spent()), " of ", TextNear(spending.bound())));
   }
+  if (answer.retired_blocks_size() > 0) {
+    text += Row("retired blocks", events::BlocksText(answer.retired_blocks()));
+  }
   for (const std::string& ledger : answer.overspent()) {
     text += Row("OVERSPENT", absl::StrCat(ledger,
                                           ": more than it was granted; what the budget "
@@ -143,8 +153,7 @@ std::string BudgetText(const v1::ComputeBudgetResponse& answer, bool with_plan) 
   }
   text += Row("with the plan",
               absl::StrCat(TextUp(answer.spent_with_plan()), " of ", TextNear(spending.bound())));
-  const bool sealed = answer.budget().state() == v1::SEALED;
-  text += Row("fits", answer.fits() ? "yes" : sealed ? "NO: the budget is sealed" : "NO");
+  text += Row("fits", answer.fits() ? "yes" : absl::StrCat("NO", WhyNot(answer)));
   if (answer.has_rounds_left()) {
     text += Row("rounds that fit",
                 absl::StrCat(answer.rounds_left(), " of its last kind, beside the rest of it"));
@@ -223,11 +232,9 @@ absl::Status Show(const ShowFlags& flags, bool with_plan, Output& out) {
   ASSIGN_OR_RETURN(const v1::ComputeBudgetResponse answer, calls.Ask(request));
   out.Answer(BudgetText(answer, with_plan), answer);
   if (!with_plan || answer.fits()) return absl::OkStatus();
-  const bool sealed = answer.budget().state() == v1::SEALED;
-  return WithReason(
-      absl::FailedPreconditionError(sealed ? "the budget is sealed: nothing more is granted"
-                                           : "the plan does not fit into what is left"),
-      {questions::kBudgetExceeded, {}});
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("the plan does not fit into what is left", WhyNot(answer))),
+                    {questions::kBudgetExceeded, {}});
 }
 
 void AddShow(flags::App& app, Command& chosen) {
@@ -340,6 +347,7 @@ void AddBudgetCommands(flags::App& app, Command& chosen) {
   AddShow(*budget, chosen);
   AddFits(*budget, chosen);
   AddGrant(*budget, chosen);
+  AddRetireCommand(*budget, chosen);
   AddBudgetVerifyCommand(*budget, chosen);
 }
 

@@ -26,6 +26,7 @@ void AddLedgerCommands(flags::App& app, Command& chosen);
 void AddListCommands(flags::App& ledger, Command& chosen);
 // ledger fork, note, correct.
 void AddLedgerEntryCommands(flags::App& ledger, Command& chosen);
+void AddRetireCommand(flags::App& budget, Command& chosen);
 // ledger seal, export, verify, import.
 void AddSealCommand(flags::App& ledger, Command& chosen);
 void AddExportCommand(flags::App& ledger, Command& chosen);

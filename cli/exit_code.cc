@@ -14,7 +14,8 @@ ExitCode ExitCodeOf(const absl::Status& status) {
       reason == registry::kNotProven) {
     return kExitMismatch;
   }
-  if (reason == questions::kFilterCrossed || reason == questions::kBudgetExceeded) {
+  if (reason == questions::kFilterCrossed || reason == questions::kBudgetExceeded ||
+      reason == questions::kBlockRetired) {
     return kExitOverspent;
   }
   switch (status.code()) {

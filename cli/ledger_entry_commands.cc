@@ -1,4 +1,5 @@
-// Commands that add to a ledger's story: forks, notes and corrections.
+// Commands that add to a ledger's story: forks, notes, corrections and the end of a budget's
+// blocks.
 #include <memory>
 #include <string>
 
@@ -150,6 +151,29 @@ void AddCorrect(flags::App& app, Command& chosen) {
 }
 
 }  // namespace
+
+void AddRetireCommand(flags::App& budget, Command& chosen) {
+  flags::App* command = AddCommand(
+      budget, "retire",
+      "Ends blocks of a budget, for ever: nothing more of them is granted. What runs were granted "
+      "stays.",
+      "  dpledger budget retire visits-2026 --server 127.0.0.1:7070 --blocks 1-60 --reason \"older "
+      "than five years\"");
+  auto flags = std::make_shared<EntryFlags>();
+  auto retired = std::make_shared<v1::RetiredBlocks>();
+  flags->AddTo(*command);
+  AddBlocks(*command, *retired->mutable_blocks(), "those that end, like 1-12,14")->required();
+  AddText(*command, "--reason", *retired->mutable_reason(), 1024, "why, in your own words");
+  AddWriter(*command, flags->writer);
+  AddRequestId(*command, flags->request_id);
+  command->callback([flags, retired, &chosen] {
+    chosen = [flags, retired](Output& out) {
+      v1::NewEntry entry;
+      *entry.mutable_retired_blocks() = *retired;
+      return AppendEntry(*flags, entry, "the end of these blocks", out);
+    };
+  });
+}
 
 void AddLedgerEntryCommands(flags::App& ledger, Command& chosen) {
   AddFork(ledger, chosen);

@@ -46,6 +46,25 @@ absl::Status CheckBlocks(const google::protobuf::RepeatedPtrField<v1::BlockRange
   return absl::OkStatus();
 }
 
+google::protobuf::RepeatedPtrField<v1::BlockRange> UnionOf(
+    const google::protobuf::RepeatedPtrField<v1::BlockRange>& one,
+    const google::protobuf::RepeatedPtrField<v1::BlockRange>& other) {
+  std::vector<v1::BlockRange> ranges(one.begin(), one.end());
+  ranges.insert(ranges.end(), other.begin(), other.end());
+  std::sort(ranges.begin(), ranges.end(),
+            [](const v1::BlockRange& a, const v1::BlockRange& b) { return a.first() < b.first(); });
+  google::protobuf::RepeatedPtrField<v1::BlockRange> all;
+  for (const v1::BlockRange& range : ranges) {
+    v1::BlockRange* last = all.empty() ? nullptr : all.Mutable(all.size() - 1);
+    if (last == nullptr || range.first() > last->last() + 1) {
+      *all.Add() = range;
+    } else {
+      last->set_last(std::max(last->last(), range.last()));
+    }
+  }
+  return all;
+}
+
 absl::StatusOr<google::protobuf::RepeatedPtrField<v1::BlockRange>> BlocksFromText(
     const std::string& text) {
   google::protobuf::RepeatedPtrField<v1::BlockRange> blocks;

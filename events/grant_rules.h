@@ -22,6 +22,12 @@ inline constexpr uint32_t kMostBlocks = 10000;
 // At most 64 ranges of blocks, ascending, with others between them: a set has one spelling.
 absl::Status CheckBlocks(const google::protobuf::RepeatedPtrField<v1::BlockRange>& blocks);
 
+// The blocks of either, in the one spelling of CheckBlocks but for the number of ranges.
+// Precondition: CheckBlocks holds of both.
+google::protobuf::RepeatedPtrField<v1::BlockRange> UnionOf(
+    const google::protobuf::RepeatedPtrField<v1::BlockRange>& one,
+    const google::protobuf::RepeatedPtrField<v1::BlockRange>& other);
+
 // "1-12,14": numbers and ranges, as people write blocks. INVALID_ARGUMENT naming `blocks`; those of
 // CheckBlocks.
 absl::StatusOr<google::protobuf::RepeatedPtrField<v1::BlockRange>> BlocksFromText(

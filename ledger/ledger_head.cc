@@ -70,6 +70,12 @@ absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, 
         absl::StrCat(head.name, ": is a budget; what runs do stands in ledgers of their own"),
         "BUDGET_ONLY", {{"ledger", head.name}});
   }
+  if (entry.body == v1::NewEntry::kRetiredBlocks &&
+      DeclarationOf(head).block_assignment().empty()) {
+    return Precondition(
+        absl::StrCat(head.name, ": is no budget with blocks: it has none to retire"), "NO_BLOCKS",
+        {{"ledger", head.name}});
+  }
   if (head.first->has_import()) {
     if (entry.body == v1::NewEntry::kImported) {
       return CheckImported(entry, head.first->import(), sequence);
@@ -188,6 +194,7 @@ absl::Status TakeEntry(const LedgerHead& head, const BatchDraft& batch,
       return absl::OkStatus();
     case v1::NewEntry::kNote:
     case v1::NewEntry::kImported:
+    case v1::NewEntry::kRetiredBlocks:
     case v1::NewEntry::BODY_NOT_SET:
       return absl::OkStatus();
   }
@@ -252,6 +259,8 @@ int StoredFieldOf(v1::NewEntry::BodyCase body) {
       return v1::LedgerEntry::kLateEventFieldNumber;
     case v1::NewEntry::kSpoolImported:
       return v1::LedgerEntry::kSpoolImportedFieldNumber;
+    case v1::NewEntry::kRetiredBlocks:
+      return v1::LedgerEntry::kRetiredBlocksFieldNumber;
     case v1::NewEntry::BODY_NOT_SET:
       break;
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "events/grant_rules.h"
 #include "events/names.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -66,6 +67,15 @@ absl::Status CheckCompany(const v1::AppendBatchRequest& request, const v1::NewEn
   return FieldError("opened.incarnation", "must be the request's incarnation");
 }
 
+absl::Status CheckRetired(const v1::RetiredBlocks& retired) {
+  RETURN_IF_ERROR(CheckKnownFields("retired_blocks", retired));
+  if (retired.blocks().empty()) return FieldError("retired_blocks.blocks", "must name a block");
+  if (const absl::Status blocks = events::CheckBlocks(retired.blocks()); !blocks.ok()) {
+    return PrefixField("retired_blocks", blocks);
+  }
+  return CheckSize("retired_blocks.reason", retired.reason(), kMaxReasonBytes);
+}
+
 absl::Status CheckEntry(const v1::NewEntry& entry) {
   RETURN_IF_ERROR(CheckKnownFields("", entry));
   if (entry.has_claimed_time()) RETURN_IF_ERROR(CheckClaimedTime(entry.claimed_time()));
@@ -95,6 +105,8 @@ absl::Status CheckEntry(const v1::NewEntry& entry) {
     case v1::NewEntry::kSpoolImported:
       RETURN_IF_ERROR(CheckKnownFields("spool_imported", entry.spool_imported()));
       return CheckIncarnation("spool_imported.incarnation", entry.spool_imported().incarnation());
+    case v1::NewEntry::kRetiredBlocks:
+      return CheckRetired(entry.retired_blocks());
     case v1::NewEntry::BODY_NOT_SET:
       break;
   }

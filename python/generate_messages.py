@@ -80,7 +80,7 @@ MEANINGS = {
 
 # FieldDescriptorProto.Type
 SCALARS = {1: ("double", "float", "0.0"), 4: ("uint64", "int", "0"), 8: ("bool", "bool", "False"),
-           9: ("string", "str", '""'), 12: ("bytes", "bytes", 'b""')}
+           9: ("string", "str", '""'), 12: ("bytes", "bytes", 'b""'), 13: ("uint64", "int", "0")}
 ENUM, MESSAGE, REPEATED = 14, 11, 3
 
 

@@ -52,12 +52,20 @@ double Shown(const accountant::filter::Filter& filter, double spent) {
   return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
 }
 
-// What the budget has set aside, and what each part uses.
-absl::StatusOr<HeldRun> RunOf(const LedgerPart& budget, const accountant::filter::Filter& filter,
-                              const UsesOfPart& uses_of) {
-  HeldRun run(filter);
-  RETURN_IF_ERROR(run.Begin(*budget.reader, {}, uses_of));
-  return run;
+// What each part uses of the budget's filter, and what is set aside of it.
+struct SetAside {
+  UsesOfPart uses_of;
+  HeldRun run;
+};
+absl::StatusOr<SetAside> SetAsideOf(const LedgerPart& budget, const accountant::Limits& limits,
+                                    UsesMemo* memo) {
+  const v1::Declaration& declaration = budget.declaration();
+  ASSIGN_OR_RETURN(const accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
+  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
+                   AdjacencyFromProto(declaration.adjacency()));
+  SetAside aside = {UsesWithin(filter, adjacency, limits, memo), HeldRun(filter)};
+  RETURN_IF_ERROR(aside.run.Begin(*budget.reader, {}, aside.uses_of));
+  return aside;
 }
 
 constexpr uint64_t kMostDays = 36'525;  // a hundred years
@@ -89,12 +97,9 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
                                                        const accountant::Limits& limits,
                                                        UsesMemo* memo) {
   RETURN_IF_ERROR(CheckRequest(budget, request));
-  const v1::Declaration& declaration = budget.declaration();
-  ASSIGN_OR_RETURN(const accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
-  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
-                   AdjacencyFromProto(declaration.adjacency()));
-  const UsesOfPart uses_of = UsesWithin(filter, adjacency, limits, memo);
-  ASSIGN_OR_RETURN(const HeldRun run, RunOf(budget, filter, uses_of));
+  ASSIGN_OR_RETURN(const SetAside aside, SetAsideOf(budget, limits, memo));
+  const HeldRun& run = aside.run;
+  const accountant::filter::Filter& filter = run.filter();
 
   v1::ComputeBudgetResponse response;
   *response.mutable_budget() = ReferenceTo(budget);
@@ -138,9 +143,14 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
     if (!present->second.plan().empty()) *response.mutable_present_grant() = present->second;
     if (request.blocks().empty()) *asked.mutable_blocks() = present->second.blocks();
   }
-  ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(std::move(entries), uses_of));
+  ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(std::move(entries), aside.uses_of));
   response.set_spent_with_plan(shown(run.SpentAfter(step)));
+  *response.mutable_retired_blocks() = budget.reader->retired().blocks();
   if (budget.reader->sealed()) return response;
+  if (const auto retired = run.RetiredIn(step); retired.has_value()) {
+    response.set_retired_block(*retired);
+    return response;
+  }
   response.set_fits(!run.CrossedIn(step).has_value());
   if (const auto left = run.RoundsLeft(step); left.has_value()) response.set_rounds_left(*left);
   return response;
@@ -149,13 +159,10 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
 absl::StatusOr<v1::BudgetPace> PaceOf(const LedgerPart& budget, absl::Time now,
                                       const LedgerPart& earlier, absl::Time then,
                                       const accountant::Limits& limits, UsesMemo* memo) {
-  const v1::Declaration& declaration = budget.declaration();
-  ASSIGN_OR_RETURN(const accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
-  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
-                   AdjacencyFromProto(declaration.adjacency()));
-  const UsesOfPart uses_of = UsesWithin(filter, adjacency, limits, memo);
-  ASSIGN_OR_RETURN(const HeldRun before, RunOf(earlier, filter, uses_of));
-  ASSIGN_OR_RETURN(const HeldRun present, RunOf(budget, filter, uses_of));
+  ASSIGN_OR_RETURN(const SetAside aside_then, SetAsideOf(earlier, limits, memo));
+  ASSIGN_OR_RETURN(const SetAside aside_now, SetAsideOf(budget, limits, memo));
+  const HeldRun &before = aside_then.run, &present = aside_now.run;
+  const accountant::filter::Filter& filter = present.filter();
   v1::BudgetPace pace;
   *pace.mutable_since() = ToProto(then);
   pace.set_spent_before(Shown(filter, before.Spent()));

@@ -36,6 +36,12 @@ absl::Status HeldLog::Add(std::string_view bytes) {
   if (entry[0].has_grant()) grants_.push_back(entry[0].grant());
   if (entry[0].has_granted()) grants_.push_back(entry[0].granted());
   ASSIGN_OR_RETURN(HeldRun::Step step, run_->Take(std::move(entry), uses_of_));
+  if (const auto block = run_->RetiredIn(step); block.has_value()) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat("entry ", sequence, ": grants more of block ",
+                                                   *block, ", which was retired before")),
+        {kBlockRetired, {{"sequence", absl::StrCat(sequence)}}});
+  }
   if (const auto block = run_->CrossedIn(step); block.has_value()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(

@@ -19,8 +19,9 @@ class HeldLog {
   HeldLog(const HeldLog&) = delete;
 
   // Takes the next entry, from entry 0 on. FAILED_PRECONDITION, naming it: BUDGET_EXCEEDED if the
-  // bound does not hold after it; NO_BUDGET if the ledger is no budget, and under none; those of
-  // what the accountant cannot count. Not to be used after an error.
+  // bound does not hold after it; BLOCK_RETIRED if it grants more of a retired block; NO_BUDGET if
+  // the ledger is no budget, and under none; those of what the accountant cannot count. Not to be
+  // used after an error.
   absl::Status Add(std::string_view bytes);
 
   // Precondition: Add was OK.

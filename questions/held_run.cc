@@ -209,6 +209,7 @@ absl::Status HeldRun::Begin(const HistoryReader& own,
   Step step;
   step.total = total_;
   TakeTerms(events::DeclarationOf(own.first()), terms_);
+  terms_.retired = own.retired();
   levels_ = BlockLevels(MeasuresOf(filter_), terms_.blocks);
   for (const auto& [ledger, grant] : own.grants()) {
     ASSIGN_OR_RETURN(Step plan, PlanOf(grant, uses_of));
@@ -290,6 +291,8 @@ absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries
   HistoryReader::Parts parts;
   parts.size = size_;
   parts.first.mutable_declaration()->set_spool_policy(terms_.policy);
+  if (terms_.blocks > 1) parts.first.mutable_declaration()->set_block_assignment("as declared");
+  parts.retired = terms_.retired;
   if (const auto kept = writers_.find(step.writer); kept != writers_.end()) {
     parts.history = History::FromParts(kept->second.open);
     parts.writers[step.writer] = kept->second.status;
@@ -297,6 +300,7 @@ absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries
   }
   HistoryReader reader = HistoryReader::Resume(std::move(parts));
   for (v1::LedgerEntry& entry : entries) RETURN_IF_ERROR(reader.Add(std::move(entry)));
+  step.terms.retired = reader.retired();
   if (size_ == 0) TakeTerms(events::DeclarationOf(reader.first()), step.terms);
   ASSIGN_OR_RETURN(
       step.kept, Keep(reader.history().ToParts(), reader.writers().at(step.writer), uses_of, step));
@@ -437,6 +441,19 @@ std::optional<uint32_t> HeldRun::CrossedIn(const Step& step) const {
                          ? step.total.Within(step.terms.granted)
                          : step.total.Total() == total_.Total() || margined(step.total);
   return holds ? std::nullopt : std::optional<uint32_t>(1);
+}
+
+std::optional<uint32_t> HeldRun::RetiredIn(const Step& step) const {
+  if (!terms_.is_budget || !step.kept.has_value()) return std::nullopt;
+  const auto before = writers_.find(step.writer);
+  if (before != writers_.end() && step.total.Within(before->second.used)) return std::nullopt;
+  for (const Blocks& blocks : step.kept->blocks) {
+    for (const v1::BlockRange& retired : terms_.retired.blocks()) {
+      if (retired.last() < blocks.first || blocks.last < retired.first()) continue;
+      return std::max(static_cast<uint32_t>(retired.first()), blocks.first);
+    }
+  }
+  return std::nullopt;
 }
 
 size_t HeldRun::BytesAfter(const Step& step) const {

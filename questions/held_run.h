@@ -43,6 +43,8 @@ inline constexpr char kFilterCrossed[] = "FILTER_CROSSED";
 inline constexpr char kCannotCount[] = "FILTER_CANNOT_COUNT";
 // By more than is left of its ledger's budget.
 inline constexpr char kBudgetExceeded[] = "BUDGET_EXCEEDED";
+// By a block of the budget that was retired.
+inline constexpr char kBlockRetired[] = "BLOCK_RETIRED";
 
 // What a part of a run uses of the filter (filter::UsesOf). Parts of one key are equal. `quick`:
 // unsampled or Poisson-sampled Gaussians alone, some microseconds.
@@ -67,7 +69,8 @@ class HeldRun {
   struct Terms {
     v1::SpoolPolicy policy = v1::FAIL_CLOSED;  // that entry 0 declares
     bool is_budget = false;
-    uint32_t blocks = 1;  // of a budget
+    uint32_t blocks = 1;        // of a budget
+    v1::RetiredBlocks retired;  // of which nothing more is granted
     bool under_budget = false;
     accountant::filter::Tally granted;  // under a budget
   };
@@ -108,6 +111,8 @@ class HeldRun {
   // The first block in which the bound does not hold after the step, with a margin for rounding (1
   // of what has no blocks); nullopt: it holds, or the step adds nothing.
   std::optional<uint32_t> CrossedIn(const Step& step) const;
+  // The first retired block of which the step would grant more than before; nullopt: of none.
+  std::optional<uint32_t> RetiredIn(const Step& step) const;
   // What is spent in that block before the step, and after it. Rounded up.
   double SpentIn(uint32_t block) const;
   double SpentInAfter(uint32_t block, const Step& step) const;

@@ -177,6 +177,19 @@ absl::Status HistoryReader::TakeGrant(size_t log, const v1::LedgerEntry& entry,
   return absl::OkStatus();
 }
 
+absl::Status HistoryReader::TakeRetired(size_t log, const v1::LedgerEntry& entry) {
+  const auto& blocks = entry.retired_blocks().blocks();
+  if (events::DeclarationOf(logs_[log].first).block_assignment().empty()) {
+    return Damaged(log, entry.sequence(), "blocks are retired in a budget that has some");
+  }
+  if (const absl::Status checked = events::CheckBlocks(blocks); !checked.ok()) {
+    return Damaged(log, entry.sequence(), std::string(checked.message()));
+  }
+  auto& retired = *logs_[log].retired.mutable_blocks();
+  retired = events::UnionOf(retired, blocks);
+  return absl::OkStatus();
+}
+
 absl::Status HistoryReader::TakeBody(size_t log, const v1::LedgerEntry& entry) {
   const uint64_t sequence = entry.sequence();
   v1::WriterStatus& writer = logs_[log].writers[entry.writer()];
@@ -226,6 +239,8 @@ absl::Status HistoryReader::TakeBody(size_t log, const v1::LedgerEntry& entry) {
       return TakeGrant(log, entry, entry.grant());
     case v1::LedgerEntry::kGranted:
       return TakeGrant(log, entry, entry.granted());
+    case v1::LedgerEntry::kRetiredBlocks:
+      return TakeRetired(log, entry);
     case v1::LedgerEntry::kNote:
     case v1::LedgerEntry::kForkNotice:
     case v1::LedgerEntry::kKeyRotate:
@@ -281,6 +296,7 @@ HistoryReader HistoryReader::Resume(Parts parts) {
   reader.logs_.back().writers = std::move(parts.writers);
   reader.logs_.back().corrections = std::move(parts.corrections);
   reader.logs_.back().grants = std::move(parts.grants);
+  reader.logs_.back().retired = std::move(parts.retired);
   return reader;
 }
 

@@ -58,6 +58,8 @@ class HistoryReader {
   // any.
   using Grants = std::map<std::string, v1::BudgetGrant>;
   const Grants& grants() const { return logs_.back().grants; }
+  // Of a budget: the blocks of which nothing more is granted.
+  const v1::RetiredBlocks& retired() const { return logs_.back().retired; }
   // The entries whose events are mechanisms, in the order of history().Mechanisms().
   const std::vector<uint64_t>& mechanism_sequences() const { return mechanism_sequences_; }
   // Rounds whose samples the trainer states (SampleSource). Saturates at 2^64 - 1.
@@ -89,6 +91,7 @@ class HistoryReader {
     Writers writers;
     std::vector<CorrectionAt> corrections;
     Grants grants;
+    v1::RetiredBlocks retired;
     std::optional<Original> original;
   };
   static HistoryReader Resume(Parts parts);
@@ -103,6 +106,7 @@ class HistoryReader {
     events::RequestRuns requests;
     std::vector<CorrectionAt> corrections;
     Grants grants;
+    v1::RetiredBlocks retired;
     // Copies only: what the IMPORT states.
     uint64_t original_size = 0;
     std::string original_root;
@@ -117,6 +121,7 @@ class HistoryReader {
   absl::Status TakeOpened(size_t log, const v1::LedgerEntry& entry, v1::WriterStatus& writer);
   absl::Status TakeBody(size_t log, const v1::LedgerEntry& entry);
   absl::Status TakeGrant(size_t log, const v1::LedgerEntry& entry, const v1::BudgetGrant& grant);
+  absl::Status TakeRetired(size_t log, const v1::LedgerEntry& entry);
   std::string Place(size_t log, uint64_t sequence) const;
   absl::Status Damaged(size_t log, uint64_t sequence, const std::string& what) const;
   absl::Status NoAnalysis(size_t log, uint64_t sequence, const std::string& what) const;

@@ -29,7 +29,9 @@ std::optional<int64_t> ParseMinute(std::string_view timestamp) {
   return seconds;
 }
 
-bool IsBody(int number) { return number >= LedgerEntry::kEvent && number <= LedgerEntry::kGranted; }
+bool IsBody(int number) {
+  return number >= LedgerEntry::kEvent && number <= LedgerEntry::kRetiredBlocks;
+}
 
 // Whatever cannot be read here is said to be, so that it is read again as a whole.
 bool IsByEpoch(std::string_view scheme) {

@@ -199,6 +199,15 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, v1::WriterStatus& wri
     case LedgerEntry::kGrant:
     case LedgerEntry::kGranted:
       return AddGrant(frame);
+    case LedgerEntry::kRetiredBlocks: {
+      v1::RetiredBlocks retired;
+      if (!Parse(frame.body_bytes, retired) || retired.blocks().empty() ||
+          !events::CheckBlocks(retired.blocks()).ok()) {
+        return Wrong("its retired_blocks must be well-formed, and name blocks");
+      }
+      if (!declaration().block_assignment().empty()) return absl::OkStatus();
+      return Wrong("blocks are retired in a budget that has some");
+    }
     case LedgerEntry::kCorrection: {
       v1::Correction correction;
       if (!Parse(frame.body_bytes, correction)) return Wrong("its correction must be well-formed");

@@ -1923,6 +1923,8 @@ class ComputeBudgetResponse(Message):
         whatever they cost), at most 100. While there is one, the budget is overspent: questions about it have no
         answer, and nothing is granted to others.
     pace: absent: the budget is sealed, or less than a day old
+    retired_blocks: of which nothing more is granted
+    retired_block: the first of the plan's blocks that is retired, and so why it does not fit; 0: none
     """
     budget: Optional[LedgerReference] = None
     spending: Optional[FilterSpending] = None
@@ -1936,6 +1938,8 @@ class ComputeBudgetResponse(Message):
     runs: Sequence[FilterSpending] = ()
     overspent: Sequence[str] = ()
     pace: Optional[BudgetPace] = None
+    retired_blocks: Sequence[BlockRange] = ()
+    retired_block: int = 0
     _wire = (
         (1, "budget", "LedgerReference", ""),
         (2, "spending", "FilterSpending", ""),
@@ -1948,13 +1952,16 @@ class ComputeBudgetResponse(Message):
         (7, "rounds_left", "uint64", "?"),
         (11, "runs", "FilterSpending", "*"),
         (12, "overspent", "string", "*"),
-        (13, "pace", "BudgetPace", ""),)
+        (13, "pace", "BudgetPace", ""),
+        (14, "retired_blocks", "BlockRange", "*"),
+        (15, "retired_block", "uint64", ""),)
 
     def __init__(self, budget: Optional[LedgerReference] = None, spending: Optional[FilterSpending] = None, grants:
                  Sequence[BudgetGrant] = (), grant_count: int = 0, spent_with_plan: float = 0.0, fits: bool = False,
                  blocks: Sequence[BlockSpending] = (), present_grant: Optional[BudgetGrant] = None, rounds_left:
                  Optional[int] = None, runs: Sequence[FilterSpending] = (), overspent: Sequence[str] = (), pace:
-                 Optional[BudgetPace] = None) -> None:
+                 Optional[BudgetPace] = None, retired_blocks: Sequence[BlockRange] = (), retired_block: int =
+                 0) -> None:
         self.budget = budget
         self.spending = spending
         self.grants = grants
@@ -1967,6 +1974,8 @@ class ComputeBudgetResponse(Message):
         self.runs = runs
         self.overspent = overspent
         self.pace = pace
+        self.retired_blocks = retired_blocks
+        self.retired_block = retired_block
 
 
 class BudgetPace(Message):

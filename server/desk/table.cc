@@ -56,12 +56,18 @@ Method ForEach(Permission permission, Demands (*demands)(const Request&), Method
 
 // ---- LedgerService ----
 
+// As who makes a budget, who retires its blocks decides what runs may spend.
 Demands DemandsOfBatch(const v1::AppendBatchRequest& batch) {
   Demands demands = {{Permission::kAppend, LedgerCalled(batch.ledger())}};
-  for (const v1::NewEntry& entry : batch.entries()) {
-    if (!entry.has_correction()) continue;
+  const auto any = [&](bool (v1::NewEntry::*has)() const) {
+    return std::any_of(batch.entries().begin(), batch.entries().end(),
+                       [&](const v1::NewEntry& entry) { return (entry.*has)(); });
+  };
+  if (any(&v1::NewEntry::has_correction)) {
     demands.push_back({Permission::kCorrect, LedgerCalled(batch.ledger())});
-    break;
+  }
+  if (any(&v1::NewEntry::has_retired_blocks)) {
+    demands.push_back({Permission::kAdminister, Resource(), "entries.retired_blocks"});
   }
   return demands;
 }

@@ -91,6 +91,14 @@ absl::Status Check(const std::string& ledger, const questions::HeldRun& run,
             " different sums where the ledger's filter is kept, got ", step.kept->kinds())),
         {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
   }
+  if (const auto block = run.RetiredIn(step); block.has_value()) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            ledger, ": block ", *block,
+            " is retired: nothing more of it is granted. A run without its units is made with "
+            "other blocks; nothing is stored")),
+        {questions::kBlockRetired, {{"ledger", ledger}, {"block", absl::StrCat(*block)}}});
+  }
   if (const auto block = run.CrossedIn(step); block.has_value()) {
     return CrossedBy(ledger, run, step, *block);
   }

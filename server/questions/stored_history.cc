@@ -221,6 +221,7 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
     *stored.mutable_correction() = at.correction;
   }
   for (const auto& [ledger, grant] : reader.grants()) *table.add_grants() = grant;
+  *table.mutable_retired_blocks() = reader.retired().blocks();
   if (table.ByteSizeLong() > kMaxTableBytes) return std::nullopt;
   return table;
 }
@@ -266,6 +267,7 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& 
     parts.corrections.push_back({stored.sequence(), stored.correction()});
   }
   for (const v1::BudgetGrant& grant : table.grants()) parts.grants[grant.ledger()] = grant;
+  *parts.retired.mutable_blocks() = table.retired_blocks();
   if (ledger.has_import()) {
     const uint64_t size = ledger.import().size();
     parts.original = {size, ledger.import().root_hash(), size, table.sealed()};

@@ -29,7 +29,7 @@ MAX_WRITERS = 1 << 20
 LOG_KEY, WITNESS_KEY = 1, 4
 # LedgerEntry's bodies, and who writes them.
 EVENT, DECLARATION, RESUME, NOTE, WRITER_CLOSED, SEAL, CORRECTION, FORK, FORK_NOTICE, KEY_ROTATE, IMPORT, IMPORTED, \
-    REGISTERED, OPENED, CONFLICT, LATE_EVENT, SPOOL_IMPORTED, MAP_ROOT, GRANT, GRANTED = range(10, 30)
+    REGISTERED, OPENED, CONFLICT, LATE_EVENT, SPOOL_IMPORTED, MAP_ROOT, GRANT, GRANTED, RETIRED = range(10, 31)
 OF_THE_SERVER = {DECLARATION, FORK, IMPORT, FORK_NOTICE, SEAL, GRANT, GRANTED}
 LATE = {CONFLICT, LATE_EVENT, SPOOL_IMPORTED}  # these may follow a writer's end and SEAL
 OPEN, SEALED = 1, 2
@@ -257,7 +257,7 @@ FILTER = {1: {1: "double", 2: "double"}, 2: {1: "double"}, 3: {1: "double"}}
 DECLARED = {1: "string", 2: "string", 3: "enum", 4: "enum", 5: "uint", 6: FILTER, 7: "string", 8: "enum", 9: "string",
             10: "bool", 11: "string", 12: "enum", 13: "string", 14: "messages"}
 ENTRY = {1: "uint", 2: "string", 3: "uint", 4: "string", 5: "message", 6: "message", 7: "string",
-         **{number: "message" for number in (*range(EVENT, SPOOL_IMPORTED + 1), GRANT, GRANTED)}}
+         **{number: "message" for number in (*range(EVENT, SPOOL_IMPORTED + 1), GRANT, GRANTED, RETIRED)}}
 ONLY_NUMBER = {1: "uint"}
 # What stands in the registry.
 REGISTRY_ENTRY = {1: "uint", 6: "message", KEY_ROTATE: {2: "string"},
@@ -272,6 +272,7 @@ BODIES = {
     IMPORT: {1: "string", 2: "uint", 3: "bytes", 4: "string", 5: DECLARED}, IMPORTED: {1: "bytes"},
     OPENED: {1: "string", 2: "string", 3: "bool", 4: "string"}, CONFLICT: {1: "string", 2: "string"},
     LATE_EVENT: {1: "string", 2: "message"}, SPOOL_IMPORTED: {1: "string", 2: "uint"}, GRANT: GRANTS, GRANTED: GRANTS,
+    RETIRED: {1: "messages", 2: "string"},
 }
 
 
@@ -407,6 +408,14 @@ class Rules:
                 fits = False
             demand(fits, "import", "the import's checkpoint")
 
+    def blocks(self, ranges):
+        self.must(len(ranges) <= 64, "ranges of blocks")
+        least = 1
+        for data in ranges:
+            blocks = strict(data, {1: "uint", 2: "uint"})
+            self.must(least <= blocks.get(1, 0) <= blocks.get(2, 0) <= 10000, "blocks")
+            least = blocks[2] + 2
+
     def follow(self, body, content, writer):
         anywhere = body in (WRITER_CLOSED, FORK_NOTICE, SEAL)
         self.must(anywhere or (body == IMPORTED) == (self.original is not None), "copies and originals")
@@ -458,13 +467,13 @@ class Rules:
             self.must(body == GRANT or message[1] == declared.get(11), "granted of another budget")
             self.must(body == GRANT or message.get(5) == declared.get(14), "granted of other blocks")
             self.must(declared.get(13) or body == GRANTED or 5 not in message, "blocks of a budget without any")
-            least = 1
-            for data in message.get(5, []):
-                blocks = strict(data, {1: "uint", 2: "uint"})
-                self.must(least <= blocks.get(1, 0) <= blocks.get(2, 0) <= 10000, "blocks")
-                least = blocks[2] + 2
+            self.blocks(message.get(5, []))
             for event in message.get(3, []):
                 self.event(event)
+        elif body == RETIRED:
+            self.must(strict(self.declaration, DECLARED).get(13), "a budget without blocks")
+            self.must(message.get(1), "blocks that are retired")
+            self.blocks(message[1])
         elif body == IMPORTED:
             self.must(1 in message and self.original.size < self.copied, "imported")
             self.original.add(message[1])

@@ -100,6 +100,7 @@ void AddBundles(Corpus& corpus) {
   corpus["bundle/open"] = bundle::SampleBundle(SmallLedger());
   corpus["bundle/sealed"] = bundle::SampleBundle(sealed);
   corpus["bundle/budget"] = bundle::SampleBundle(bundle::BudgetLedger());
+  corpus["bundle/retired_blocks"] = bundle::SampleBundle(bundle::BudgetWithBlocks());
   corpus["bundle/under_budget"] = bundle::SampleBundle(bundle::BudgetedRun());
   bundle::SampleRegistry registry = bundle::RegistryOf(sealed);
   registry.keys = {1, 2};
@@ -348,7 +349,8 @@ int Run(bool compare, const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   const bool compare = argc == 3 && std::string(argv[1]) == "--compare";
-  if (argc != 2 && !compare) {
+  // "--help" is no folder.
+  if ((argc != 2 && !compare) || argv[argc - 1][0] == '-') {
     std::fprintf(stderr, "usage: fuzz_corpus [--compare] FOLDER\n");
     return 2;
   }

@@ -207,6 +207,7 @@ void AddGood(CaseList& list) {
   list.Good("late", SampleBundle(LateLedger()));
   list.Good("fork", SampleBundle(ForkedLedger()));
   list.Good("budget", SampleBundle(BudgetLedger()));
+  list.Good("budget with retired blocks", SampleBundle(BudgetWithBlocks()));
   list.Good("run under a budget", SampleBundle(BudgetedRun()));
   list.Good("long", SampleBundle(LongLedger()));
   for (const uint64_t queries : {253, 254, 509}) {

@@ -17,6 +17,12 @@ void SetGrant(v1::BudgetGrant& grant) {
   grant.add_plan()->mutable_mechanism()->mutable_gaussian()->set_noise_multiplier(2);
   grant.set_reason("\u03b5 is left");
 }
+void SetRetired(v1::LedgerEntry& e) {
+  v1::BlockRange& range = *e.mutable_retired_blocks()->add_blocks();
+  range.set_first(2);
+  range.set_last(5);
+  e.mutable_retired_blocks()->set_reason("too old");
+}
 SampleLedger EmptyBudget() {
   return SampleLedger([](v1::LedgerEntry& e) {
     e.mutable_declaration()->set_dataset("mnist");
@@ -40,6 +46,16 @@ SampleLedger BudgetLedger() {
     e.mutable_grant()->clear_plan();
     e.mutable_grant()->clear_reason();
   });
+  return ledger;
+}
+SampleLedger BudgetWithBlocks() {
+  SampleLedger ledger([](v1::LedgerEntry& e) {
+    e.mutable_declaration()->set_dataset("mnist");
+    e.mutable_declaration()->set_kind(v1::BUDGET);
+    e.mutable_declaration()->set_block_assignment("by year");
+  });
+  ledger.Add("admin", SetRetired);
+  ledger.Add("", [](v1::LedgerEntry& e) { SetGrant(*e.mutable_grant()); });
   return ledger;
 }
 SampleLedger BudgetedRun() {
@@ -96,6 +112,19 @@ std::vector<RuleCase> BadGrants() {
             e.mutable_grant()->add_plan();
           },
           "its grant must be well-formed"),
+      Bad("blocks of a budget without any retired", EmptyBudget(), SetRetired,
+          "blocks are retired in a budget that has some", "admin"),
+      Bad(
+          "no blocks retired", BudgetWithBlocks(), [](Entry& e) { e.mutable_retired_blocks(); },
+          "must be well-formed, and name blocks", "admin"),
+      Bad(
+          "blocks retired that are none", BudgetWithBlocks(),
+          [](Entry& e) {
+            SetRetired(e);
+            e.mutable_retired_blocks()->mutable_blocks(0)->set_first(6);
+          },
+          "must be well-formed, and name blocks", "admin"),
+      Bad("blocks retired by nobody", BudgetWithBlocks(), SetRetired, "the server's own"),
       Bad("grant of a writer", EmptyBudget(), grant, "the server's own", "trainer"),
   };
 }

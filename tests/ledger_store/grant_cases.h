@@ -9,6 +9,7 @@
 namespace dpledger::bundle {
 
 SampleLedger BudgetLedger();
+SampleLedger BudgetWithBlocks();  // of which some are retired
 SampleLedger BudgetedRun();
 
 std::vector<RuleCase> BadGrants();

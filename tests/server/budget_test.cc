@@ -110,6 +110,16 @@ class BudgetTest : public testing::Test {
     for (const v1::Event& event : events) *batch.add_entries()->mutable_event() = event;
     return UntilReady([&] { return rig_.store().Append(batch).status(); });
   }
+  v1::AppendBatchRequest RetireRequest(const std::string& blocks) {
+    v1::AppendBatchRequest batch =
+        Batch(LedgerName("budget"), "admin", absl::StrCat("request", ++requests_));
+    *batch.add_entries()->mutable_retired_blocks()->mutable_blocks() =
+        *events::BlocksFromText(blocks);
+    return batch;
+  }
+  absl::Status Retire(const std::string& blocks) {
+    return rig_.store().Append(RetireRequest(blocks)).status();
+  }
   v1::ComputeBudgetResponse Ask(const std::vector<v1::Event>& plan = {},
                                 const std::string& run = "") {
     const auto lineage = rig_.source().ReadLineage(LedgerName("budget"), {});
@@ -342,6 +352,58 @@ TEST_F(BudgetTest, EachBlockHasTheWholeBound) {
   rig_.Fork("autumn", SizeOf("autumn"), "child");
   ExpectExceeded(Grant("child", {Gaussian(1)}), "");
   EXPECT_TRUE(Grant("child", {}).ok());
+}
+
+TEST_F(BudgetTest, NothingMoreIsGrantedOfRetiredBlocks) {
+  CreateBudget(kRho, "the month of the first visit");
+  CreateRunOn("spring", "1-6");
+  CreateRunOn("summer", "4-9");
+  CreateRunOn("autumn", "9-11");
+  CreateRun("all");
+  ASSERT_TRUE(Grant("spring", {Gaussian(2)}).ok());
+  ASSERT_TRUE(Retire("5-6").ok());
+  ASSERT_TRUE(Retire("1-3,6-7").ok());
+  for (const bool restarted : {false, true}) {
+    if (restarted) Restart();
+    const absl::Status refused = Grant("summer", {Gaussian(2)});
+    EXPECT_TRUE(IsError(refused, StatusCode::kFailedPrecondition, "BLOCK_RETIRED",
+                        "block 5 is retired: nothing more of it is granted"));
+    EXPECT_EQ(ReasonOf(refused).metadata["block"], "5");
+    EXPECT_EQ(ReasonOf(Grant("all", {Gaussian(100)})).metadata["block"], "1");
+    // More by any measure is more, also of what was granted before.
+    EXPECT_EQ(ReasonOf(Grant("spring", {Gaussian(1.9)})).reason, "BLOCK_RETIRED");
+    EXPECT_TRUE(Grant("spring", {Gaussian(2)}).ok());
+    const v1::ComputeBudgetResponse answer = Ask({Gaussian(2)}, "summer");
+    EXPECT_EQ(events::BlocksText(answer.retired_blocks()), "1-3,5-7");
+    EXPECT_FALSE(answer.fits());
+    EXPECT_EQ(Ask({Gaussian(2)}).retired_block(), 1u);  // of all blocks
+    EXPECT_TRUE(Ask({Gaussian(2)}, "spring").fits());
+  }
+  // What was granted before is there to be used, and to be given back, but for once.
+  EXPECT_TRUE(Append("spring", {Gaussian(2)}).ok());
+  EXPECT_TRUE(Grant("autumn", {Gaussian(1)}).ok());
+  CreateRunOn("late", "1-2");
+  EXPECT_TRUE(Grant("late", {}).ok());
+  EXPECT_EQ(ReasonOf(Grant("late", {Gaussian(9)})).reason, "BLOCK_RETIRED");
+  EXPECT_EQ(SizeOf("budget"), 8u);  // the refused ones are not there
+}
+
+TEST_F(BudgetTest, RefusesToRetireWhatIsNoBlock) {
+  CreateBudget(kRho);
+  EXPECT_TRUE(
+      IsError(Retire("1"), StatusCode::kFailedPrecondition, "NO_BLOCKS", "it has none to retire"));
+  const auto refused = [&](const std::string& message, auto&& change) {
+    v1::AppendBatchRequest batch = RetireRequest("2-3");
+    change(*batch.mutable_entries(0)->mutable_retired_blocks());
+    EXPECT_TRUE(IsError(rig_.store().Append(batch).status(), StatusCode::kInvalidArgument,
+                        "INVALID_FIELD", message));
+  };
+  refused("retired_blocks.blocks: must name a block", [](auto& retired) { retired.Clear(); });
+  refused("retired_blocks.blocks[0].last",
+          [](auto& retired) { retired.mutable_blocks(0)->set_last(10'001); });
+  refused("retired_blocks.reason",
+          [](auto& retired) { retired.set_reason(std::string(1025, 'x')); });
+  EXPECT_EQ(SizeOf("budget"), 1u);
 }
 
 TEST_F(BudgetTest, RoundsLeftAreThoseOfTheFullestBlock) {

@@ -7,7 +7,7 @@ import { decodeEntry, type Decoded } from "../api/decode";
 import type { Event, MechanismEvent, SamplingScheme, SumQuery } from "../api/types";
 import { amount, grouped, number, textNear } from "../text/numbers";
 import { cut, visible } from "../text/names";
-import { adjacencyWords, schemeWords, spaced } from "../text/words";
+import { adjacencyWords, blocksText, schemeWords, spaced } from "../text/words";
 
 export interface Run {
   writer: string;
@@ -103,6 +103,10 @@ const BODIES: { [Kind in keyof Decoded]?: (body: NonNullable<Decoded[Kind]>) => 
   granted: ({ budget, plan = [] }) => [
     "granted",
     `may cost, of the budget ${visible(budget)}: ${planWords(plan)}`,
+  ],
+  retiredBlocks: ({ blocks = [], reason }) => [
+    "retired blocks",
+    `nothing more is granted of ${blocksText(blocks)}${reason ? `: ${quoted(reason)}` : ""}`,
   ],
   opened: ({ incarnation, previous, reason }) => {
     const after = previous ? ` after ${visible(previous)}` : "";
