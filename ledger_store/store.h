@@ -11,8 +11,8 @@
 //     REQUEST_ID_REUSED), whatever its expected_sequence. The request of another caller is
 //     PERMISSION_DENIED, or ALREADY_EXISTS where it made a ledger, whatever it says.
 //  4. The stored bytes are the bytes that are hashed and returned.
-//  5. After an error from the disk the store acknowledges nothing more: every later call is
-//     UNAVAILABLE, and Healthy() is false for good.
+//  5. After an error from the disk, or once its database has lost what was acknowledged, the store
+//     acknowledges nothing more: every later call is UNAVAILABLE, and Health() says why for good.
 //  6. Derived data (tiles, histories, summaries) and checkpoints are kept beside the entries, never
 //     in place of them.
 // Thread safe. Blocking calls may wait for the disk; AppendAsync never does.
@@ -239,7 +239,9 @@ class LedgerStore : public LedgerReader {
   // store counts is not what its heads say. Does nothing without a key.
   virtual absl::StatusOr<uint64_t> RenewHeads() { return 0; }
 
-  virtual bool Healthy() const = 0;
+  // OK, or why nothing more is acknowledged.
+  virtual absl::Status Health() const = 0;
+  bool Healthy() const { return Health().ok(); }
 
   // Tells `observer` of every group from now on; it must outlive the store. Once, before anything
   // is stored.

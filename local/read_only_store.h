@@ -61,7 +61,7 @@ class ReadOnlyStore : public LedgerStore {
     return ChangedLedgers();
   }
   absl::StatusOr<uint64_t> ChangesEnd() override { return 0; }
-  bool Healthy() const override { return true; }
+  absl::Status Health() const override { return absl::OkStatus(); }
 
   // FAILED_PRECONDITION (READ_ONLY).
   absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest&, const std::string&) override;

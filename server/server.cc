@@ -239,8 +239,10 @@ void Server::OpenSnapshotDoor(const std::string& store_folder) {
 
 absl::Status Server::CheckHealth() {
   absl::Status health = signing_->failure();
-  if (!store_->Healthy()) {
-    health = absl::UnavailableError("the disk reported an error; nothing more is acknowledged");
+  if (const absl::Status store = store_->Health(); !store.ok()) {
+    health = WithReason(
+        absl::UnavailableError(absl::StrCat(store.message(), "; nothing more is acknowledged")),
+        ReasonOf(store));
   }
   if (health.ok()) {
     CheckReadiness();

@@ -28,7 +28,8 @@ double BytesIn(const std::string& folder) {
 }
 
 void PullStore(const LedgerStore* store, const std::string& folder, Metrics& metrics) {
-  metrics.Pull("dpledger_store_healthy", "1 until the store stops after an error of the disk.",
+  metrics.Pull("dpledger_store_healthy",
+               "1 until the store stops after an error of the disk, or a loss of its database.",
                PulledKind::kGauge, [store] { return store->Healthy() ? 1.0 : 0.0; });
   metrics.Pull("dpledger_commit_waiting_bytes",
                "Bytes of requests that wait for the disk or the database.", PulledKind::kGauge,

@@ -238,7 +238,7 @@ class EmbeddedStore : public SteppedStore {
     return group.operations.size();
   }
 
-  bool Healthy() const override { return fail_stop_.status().ok(); }
+  absl::Status Health() const override { return fail_stop_.status(); }
 
   void Observe(StoreObserver* observer) override { observer_ = observer; }
   void Guard(AppendGate* gate) override { gate_ = gate; }

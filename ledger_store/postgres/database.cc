@@ -14,6 +14,8 @@ namespace dpledger::postgres {
 namespace {
 
 constexpr int kAttempts = 10;
+constexpr char kWentBack[] = "DATABASE_WENT_BACK";
+constexpr size_t kRemembered = 8;  // requests
 constexpr int64_t kBarriers = 64;  // rows, so that barriers do not wait for each other
 
 std::mt19937& Random() {
@@ -73,10 +75,50 @@ absl::Status Database::Borrowed::Open() {
   if (options.conninfo_now) conninfo = options.conninfo_now();
   ASSIGN_OR_RETURN(connection_,
                    Connection::Open(conninfo.value_or(options.conninfo), options.timeout));
-  const absl::Status checked = CheckVersion(*connection_, options.schema);
-  if (ReasonOf(checked).reason != "SCHEMA_NEWER") return checked;
+  absl::Status checked = CheckVersion(*connection_, options.schema);
+  if (checked.ok()) checked = database_->CheckAnswered(*connection_);
+  const std::string reason = ReasonOf(checked).reason;
+  if (reason != "SCHEMA_NEWER" && reason != kWentBack) return checked;
   absl::MutexLock lock(&database_->mutex_);
   return database_->refused_ = checked;
+}
+
+void Database::HasAnswered(Answered answered) {
+  absl::MutexLock lock(&mutex_);
+  answered_.push_back(std::move(answered));
+  if (answered_.size() > kRemembered) answered_.pop_front();
+}
+
+// A failover that loses commits loses the last ones. Receipts tell of them by their roots: a
+// request that was made again on the other history has another one, unless nothing differs.
+absl::Status Database::CheckAnswered(Connection& connection) {
+  std::vector<std::string> ledgers, ids, receipts;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const Answered& one : answered_) {
+      ledgers.push_back(one.ledger);
+      ids.push_back(one.request_id);
+      receipts.push_back(one.receipt);
+    }
+  }
+  if (ledgers.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Rows> found,
+                   connection.Run({{Sql("SELECT a.ledger, a.id"
+                                        " FROM unnest($1::text[], $2::text[], $3::bytea[])"
+                                        " AS a (ledger, id, receipt) LEFT JOIN @.requests AS r"
+                                        " ON r.ledger = a.ledger AND r.request_id = a.id"
+                                        " WHERE r.receipt IS DISTINCT FROM a.receipt LIMIT 1"),
+                                    Values().Texts(ledgers).Texts(ids).ListOfBytes(receipts)}}));
+  if (found[0].size() == 0) return absl::OkStatus();
+  const std::string ledger = found[0].Bytes(0, 0), id = found[0].Bytes(0, 1);
+  return WithReason(
+      absl::UnavailableError(absl::StrCat(
+          "the database has gone back: it does not hold what it acknowledged to this server, "
+          "request ",
+          id, " of ", ledger,
+          ". A standby that lacked it was promoted, or a backup was put back: docs/operating.md, "
+          "\"A database that has gone back\"")),
+      {kWentBack, {{"ledger", ledger}, {"request_id", id}}});
 }
 
 Database::Borrowed::~Borrowed() {
@@ -167,9 +209,9 @@ absl::Status Database::AwaitStandby() {
 
 std::string Database::Sql(std::string_view sql) const { return InSchema(options_.schema, sql); }
 
-bool Database::usable() const {
+absl::Status Database::Health() const {
   absl::MutexLock lock(&mutex_);
-  return refused_.ok();
+  return refused_;
 }
 
 }  // namespace dpledger::postgres

@@ -2,6 +2,7 @@
 // transactions that are run again until their outcome is known. Thread safe.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -68,8 +69,16 @@ class Database {
   // Of the heads.
   const HeadKeys& keys() const { return options_.keys; }
 
-  // False for good once the schema has a version that this program does not know.
-  bool usable() const;
+  // A request that was answered, and its receipt as the database has it.
+  struct Answered {
+    std::string ledger, request_id, receipt;
+  };
+  // Each new connection looks whether the last ones are still there: one of a transaction is
+  // enough.
+  void HasAnswered(Answered answered);
+
+  // OK, or why the database is not used any more: SCHEMA_NEWER, or DATABASE_WENT_BACK.
+  absl::Status Health() const;
 
  private:
   explicit Database(const DatabaseOptions& options) : options_(options) {}
@@ -96,6 +105,8 @@ class Database {
     std::unique_ptr<Connection> connection_;
   };
   absl::StatusOr<Borrowed> Borrow();
+  // What a new connection must find; UNAVAILABLE (DATABASE_WENT_BACK).
+  absl::Status CheckAnswered(Connection& connection);
 
   const DatabaseOptions options_;
   HeadCache heads_;
@@ -103,7 +114,8 @@ class Database {
   mutable absl::Mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status refused_ ABSL_GUARDED_BY(mutex_);  // OK, or why the schema cannot be used any more
+  std::deque<Answered> answered_ ABSL_GUARDED_BY(mutex_);
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dpledger::postgres

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -248,6 +249,7 @@ absl::Status CommitTogether(const CommitWith& with, std::span<const Operation> g
                             Answers& answers, CommittedGroup& stored) {
   Database& database = with.database;
   LedgerHeads grown;
+  std::optional<Database::Answered> answered;
   CommittedGroup added;
   const auto work = [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
     LockedLedgers locked(with.reader);
@@ -256,10 +258,15 @@ absl::Status CommitTogether(const CommitWith& with, std::span<const Operation> g
     answers.clear();  // the transaction may run again
     for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
     grown.clear();
+    answered.reset();
     added = {};
     staged.CountInto(added);
     for (const auto& [name, ledger] : staged.ledgers()) {
-      if (!ledger.changes.empty()) grown.push_back(ledger.head);
+      if (ledger.changes.empty()) continue;
+      grown.push_back(ledger.head);
+      const auto& [change, request] = ledger.changes.back();
+      if (request == nullptr || answered.has_value()) continue;
+      answered = {name, request->request_id, change->receipt.SerializeAsString()};
     }
     const bool promises =
         std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.ok(); });
@@ -274,6 +281,7 @@ absl::Status CommitTogether(const CommitWith& with, std::span<const Operation> g
     stored.entries += added.entries;
     stored.ledgers += added.ledgers;
     for (const auto& head : grown) database.heads().Put(head);
+    if (answered.has_value()) database.HasAnswered(*std::move(answered));
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }

@@ -226,7 +226,7 @@ class PostgresStore : public LedgerStore {
   }
   absl::StatusOr<uint64_t> ChangesEnd() override { return ReadChangesEnd(*database_); }
 
-  bool Healthy() const override { return database_->usable(); }
+  absl::Status Health() const override { return database_->Health(); }
 
   void Observe(StoreObserver* observer) override { observer_ = observer; }
   void Guard(AppendGate* gate) override { gate_ = gate; }

@@ -2,6 +2,9 @@
 // accept.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "ledger_store/postgres/connection.h"
 #include "ledger_store/postgres/postgres_store.h"
@@ -64,6 +67,38 @@ TEST_F(PostgresSchema, StoreStopsWhenTheSchemaIsUpgradedUnderIt) {
                       StatusCode::kFailedPrecondition, "SCHEMA_NEWER", "version 99"));
   EXPECT_FALSE(store->Healthy());
   EXPECT_EQ(server_->Must("SELECT next_seq FROM dpledger.ledgers"), "1");
+}
+
+// As a standby is that lacked the last commits and was promoted: the files of an earlier moment.
+TEST(PostgresLoss, NothingIsAcknowledgedByADatabaseThatHasGoneBack) {
+  PostgresServer server;
+  PostgresOptions options;
+  options.connection = server.Connection();
+  const auto store = *OpenPostgresStore(options), other = *OpenPostgresStore(options);
+  ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+  ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", "kept", 1)).ok());
+  const auto put_aside = [&](const std::string& from, const std::string& to) {
+    server.Stop();
+    const std::string place = server.folder() + "/";
+    std::filesystem::remove_all(place + to);
+    ASSERT_EQ(std::system(absl::StrCat("cp -a ", place, from, " ", place, to).c_str()), 0);
+    server.Start();
+  };
+  put_aside("data", "earlier");
+  // What is there is there: a restart alone ends nothing.
+  ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", "lost", 2)).ok());
+  put_aside("earlier", "data");
+  // Another server, which acknowledged nothing of it, goes on in its place, and further.
+  ASSERT_TRUE(other->Append(RoundBatch(kLedger, "v", "another", 7)).ok());
+  ASSERT_TRUE(other->Append(RoundBatch(kLedger, "v", "longer", 8)).ok());
+  const absl::Status refused = store->Append(RoundBatch(kLedger, "w", "next", 3)).status();
+  EXPECT_TRUE(IsError(refused, StatusCode::kUnavailable, "DATABASE_WENT_BACK",
+                      "the database has gone back"));
+  EXPECT_EQ(ReasonOf(refused).metadata["request_id"], "lost");
+  EXPECT_EQ(ReasonOf(store->Health()).reason, "DATABASE_WENT_BACK");
+  EXPECT_FALSE(store->Get(kLedger).ok());  // nor is anything answered of it
+  EXPECT_EQ(server.Must("SELECT count(*) FROM dpledger.requests WHERE request_id = 'next'"), "0");
+  EXPECT_TRUE(other->Healthy());
 }
 
 TEST_F(PostgresSchema, TablesAreMadeAllOrNone) {

@@ -69,7 +69,7 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
     return store_.GetHistory(name);
   }
-  bool Healthy() const override { return store_.Healthy(); }
+  absl::Status Health() const override { return store_.Health(); }
 
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                         absl::Duration duration) override {

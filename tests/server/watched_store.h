@@ -160,7 +160,9 @@ class WatchedStore : public LedgerStore {
   absl::StatusOr<uint64_t> ChangesEnd() override { return store_->ChangesEnd(); }
   void Observe(StoreObserver* observer) override { store_->Observe(observer); }
   void Guard(AppendGate* gate) override { store_->Guard(gate); }
-  bool Healthy() const override { return !watch_->ill && store_->Healthy(); }
+  absl::Status Health() const override {
+    return watch_->ill ? absl::UnavailableError("the disk reported an error") : store_->Health();
+  }
 
  private:
   const std::unique_ptr<LedgerStore> store_;

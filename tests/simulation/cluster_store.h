@@ -98,7 +98,7 @@ class ClusterStore : public LedgerStore, public CheckpointStore {
                                   const std::string& caller) override;
   CheckpointStore& checkpoints() override { return *this; }
   absl::Status PutHistory(const std::string&, const v1::StoredHistory&) override { return {}; }
-  bool Healthy() const override { return true; }
+  absl::Status Health() const override { return absl::OkStatus(); }
 
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                         absl::Duration duration) override;

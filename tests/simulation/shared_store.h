@@ -76,7 +76,7 @@ class SharedStore : public LedgerStore, public CheckpointStore {
   absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
     return store_.PutHistory(name, history);
   }
-  bool Healthy() const override { return store_.Healthy(); }
+  absl::Status Health() const override { return store_.Health(); }
 
   absl::StatusOr<uint64_t> AcquireLease(const std::string& holder,
                                         absl::Duration duration) override;
