@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
@@ -25,7 +26,9 @@ http::ServerOptions ServerOptionsOf(const HttpDoorOptions& options) {
   server.address = options.address;
   server.hosts = {"localhost", "127.0.0.1", "[::1]"};
   for (const std::string& host : options.hosts) {
-    server.hosts.push_back(absl::AsciiStrToLower(host));
+    // Of IPv6 addresses, requests name the host in brackets.
+    const bool is_v6 = absl::StrContains(host, ':') && host.front() != '[';
+    server.hosts.push_back(absl::AsciiStrToLower(is_v6 ? absl::StrCat("[", host, "]") : host));
   }
   server.paths_of_any_host = {"/healthz", "/readyz"};  // kubelets ask by a pod's address
   server.max_header_bytes = size_t{16} << 10;          // a GET has its message among them

@@ -7,10 +7,12 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -28,6 +30,9 @@ namespace dpledger::server {
 namespace {
 
 constexpr int kFailure = 1;
+// What closing may take once running calls have had their time: a database that hangs holds it up
+// for as long as its own timeout, and a supervisor does not wait so long.
+constexpr absl::Duration kClosing = absl::Seconds(5);
 
 int Fail(const Log& log, const char* event, const absl::Status& status) {
   log.Write(LogLevel::kError, event,
@@ -54,6 +59,32 @@ absl::StatusOr<int> WaitForEnd(Server& server) {
     const int signal = sigtimedwait(&signals, nullptr, &between_health_checks);
     if (signal > 0) return signal;
   }
+}
+
+// Drains and closes, within the time for that.
+int EndServing(Server& server, const absl::StatusOr<int>& signal, double drain_seconds,
+               const Log& log) {
+  if (!signal.ok()) {
+    Fail(log, "store_failed", signal.status());
+  } else {
+    log.Write(
+        LogLevel::kInfo, "draining",
+        {{"signal", absl::StrCat("SIG", ::sigabbrev_np(*signal))}, {"seconds", drain_seconds}});
+  }
+  const int code = signal.ok() ? 0 : kFailure;
+  const absl::Duration drain = absl::Seconds(drain_seconds);
+  absl::Notification stopped;
+  std::thread late([&] {
+    if (stopped.WaitForNotificationWithTimeout(drain + kClosing)) return;
+    log.Write(LogLevel::kWarning, "stopped_unclosed",
+              {{"message", "closing took too long; what was acknowledged is durable"}});
+    ::_exit(code);
+  });
+  server.Stop(absl::Now() + drain);
+  stopped.Notify();
+  late.join();
+  log.Write(LogLevel::kInfo, "stopped");
+  return code;
 }
 
 int Serve(const Flags& flags) {
@@ -114,16 +145,7 @@ int Serve(const Flags& flags) {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.port_file.empty()) unlink(flags.port_file.c_str());
   if (!flags.http_port_file.empty()) unlink(flags.http_port_file.c_str());
-  if (!signal.ok()) {
-    Fail(log, "store_failed", signal.status());
-  } else {
-    log.Write(LogLevel::kInfo, "draining",
-              {{"signal", absl::StrCat("SIG", ::sigabbrev_np(*signal))},
-               {"seconds", flags.drain_timeout_seconds}});
-  }
-  (*server)->Stop(absl::Now() + absl::Seconds(flags.drain_timeout_seconds));
-  log.Write(LogLevel::kInfo, "stopped");
-  return signal.ok() ? 0 : kFailure;
+  return EndServing(**server, signal, flags.drain_timeout_seconds, log);
 }
 
 int Main(int argc, char** argv) {
