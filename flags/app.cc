@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <iostream>
 #include <optional>
 #include <utility>
 
@@ -185,8 +186,10 @@ void App::parse(int argc, const char* const* argv) {
   }
 }
 int App::exit(const ParseError& error) const {
-  if (error.cause_ != nullptr) return of_->exit(*error.cause_);
-  return of_->exit(CLI::ValidationError(std::string(error.what())));
+  const int code = error.cause_ != nullptr
+                       ? of_->exit(*error.cause_)
+                       : of_->exit(CLI::ValidationError(std::string(error.what())));
+  return code == 0 && !std::cout.flush() ? 1 : code;  // help that nobody got
 }
 
 }  // namespace dpledger::flags

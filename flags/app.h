@@ -133,7 +133,7 @@ class App {
 
   // Throws ParseError.
   void parse(int argc, const char* const* argv);
-  // Prints the help or the error that parsing ended with; 0 for the help.
+  // Prints the help or the error that parsing ended with; 0 for help that was written.
   int exit(const ParseError& error) const;
 
   CLI::App& cli() { return *of_; }

@@ -221,5 +221,17 @@ TEST(Usage, HelpLeadsWithExamples) {
   }
 }
 
+TEST(Usage, LostOutputIsAFailure) {
+  const auto to_full_disk = [](const std::string& program, const std::string& arguments) {
+    return RunProgram({"/bin/sh", "-c", BinaryPath(program) + " " + arguments + " > /dev/full"})
+        .exit_code;
+  };
+  EXPECT_NE(to_full_disk("dpledger", "--help"), 0);
+  EXPECT_NE(to_full_disk("dpledger", "--version"), 0);
+  EXPECT_NE(to_full_disk("dpledger", "epsilon --help"), 0);
+  EXPECT_NE(to_full_disk("dpledger-server", "--help"), 0);
+  EXPECT_NE(to_full_disk("dpledger", "epsilon --noise-multiplier 1 --steps 1 --delta 1e-6"), 0);
+}
+
 }  // namespace
 }  // namespace dpledger::testing
