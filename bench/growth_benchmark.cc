@@ -3,10 +3,10 @@
 //
 //   growth_benchmark [--seconds S]
 //
-// Each ledger has one batch of two kinds of rounds, is signed, and belongs to one of 100 data sets.
-// Prints one JSON object: the start until calls are answered, lists over gRPC (medians of five), ε
-// of one ledger again, memory for each ledger, and the processor time of a server that nobody asks,
-// and that still looks at the evidence that its start has left (server/signing/evidence_check.h).
+// The ledgers are those of bench/many_ledgers.h, signed. Prints one JSON object: the start until
+// calls are answered, lists over gRPC (medians of five), ε of one ledger again, memory for each
+// ledger, and the processor time of a server that nobody asks, and that still looks at the evidence
+// that its start has left (server/signing/evidence_check.h).
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <sys/resource.h>
@@ -18,12 +18,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "bench/many_ledgers.h"
 #include "bench/program.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
@@ -35,35 +34,8 @@
 namespace dpledger {
 namespace {
 
-constexpr int kMakers = 64;
 constexpr int kTimes = 5;
 constexpr uint32_t kPage = 1000;
-
-std::string Name(int ledger) { return absl::StrFormat("projects/bench/ledgers/l%06d", ledger); }
-
-void Make(LedgerStore& store, int ledger) {
-  v1::CreateLedgerRequest request;
-  request.set_name(Name(ledger));
-  request.set_request_id("create");
-  v1::Declaration& declaration = *request.mutable_declaration();
-  declaration.set_dataset(absl::StrCat("data-", ledger % 100));
-  declaration.set_unit_of_privacy("example");
-  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_parameters(v1::FIXED);
-  bench::Check(store.Create(request).status());
-  v1::AppendBatchRequest batch;
-  batch.set_ledger(Name(ledger));
-  batch.set_writer("w");
-  batch.set_request_id("rounds");
-  for (const double noise : {1.0, 1.5}) {
-    v1::RoundsEvent& rounds = *batch.add_entries()->mutable_event()->mutable_rounds();
-    rounds.mutable_scheme()->mutable_poisson()->set_probability(0.01);
-    rounds.set_count(static_cast<uint64_t>(100 + ledger % 10));
-    rounds.add_queries()->set_l2_norm_bound(1);
-    rounds.mutable_queries(0)->set_noise_stddev(noise);
-  }
-  bench::Check(store.Append(std::move(batch)).status());
-}
 
 // Of one engine, opened again for each server.
 using OpenStore = std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>;
@@ -119,7 +91,7 @@ class GrowingServer {
   }
   void Epsilon(int ledger) {
     v1::ComputeEpsilonRequest request;
-    request.mutable_subject()->add_ledgers(Name(ledger));
+    request.mutable_subject()->add_ledgers(bench::LedgerCalled(ledger));
     request.set_delta(1e-6);
     v1::ComputeEpsilonResponse response;
     Call(&v1::AccountingService::Stub::ComputeEpsilon, *accounting_, request, response);
@@ -186,13 +158,7 @@ void Measure(const std::string& engine, const OpenStore& open, const std::string
   };
   {
     GrowingServer server(open, folder);
-    std::vector<std::thread> makers;
-    for (int maker = 0; maker < kMakers; ++maker) {
-      makers.emplace_back([&, maker] {
-        for (int i = maker; i < ledgers; i += kMakers) Make(server.store(), i);
-      });
-    }
-    for (std::thread& maker : makers) maker.join();
+    bench::MakeLedgers(server.store(), ledgers);
     // Until all have their ε, and are signed.
     while (server.List("epsilon:*", "", 1'000'000, kPage) < ledgers ||
            !server.store().checkpoints().Unsigned("", 1)->last.empty()) {

@@ -3,7 +3,7 @@
 //
 //   listing_benchmark [--seconds S]
 //
-// Each ledger has one batch of two kinds of rounds. The store is an embedded one in this folder.
+// The ledgers are those of bench/many_ledgers.h. The store is an embedded one in this folder.
 // Appends are 64 writers of 100 events a batch, each to a ledger of its own, straight into the
 // store, while a server has it open; with summaries and without them in turns. Prints one JSON
 // object.
@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "bench/many_ledgers.h"
 #include "bench/program.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
@@ -30,51 +30,13 @@ namespace dpledger {
 namespace {
 
 constexpr int kLedgers = 10'000;
-constexpr int kMakers = 64;
+constexpr int kWriters = 64;
 constexpr uint32_t kPage = 1000;
-
-std::string Name(int ledger) { return absl::StrFormat("projects/bench/ledgers/l%05d", ledger); }
-
-v1::CreateLedgerRequest Creation(int ledger) {
-  v1::CreateLedgerRequest request;
-  request.set_name(Name(ledger));
-  request.set_request_id("create");
-  v1::Declaration& declaration = *request.mutable_declaration();
-  declaration.set_dataset(absl::StrCat("data-", ledger % 100));
-  declaration.set_unit_of_privacy("example");
-  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_parameters(v1::FIXED);
-  return request;
-}
-
-v1::AppendBatchRequest Rounds(int ledger) {
-  v1::AppendBatchRequest batch;
-  batch.set_ledger(Name(ledger));
-  batch.set_writer("w");
-  batch.set_request_id("rounds");
-  for (const double noise : {1.0, 1.5}) {
-    v1::RoundsEvent& rounds = *batch.add_entries()->mutable_event()->mutable_rounds();
-    rounds.mutable_scheme()->mutable_poisson()->set_probability(0.01);
-    rounds.set_count(static_cast<uint64_t>(100 + ledger % 1000));
-    rounds.add_queries()->set_l2_norm_bound(1);
-    rounds.mutable_queries(0)->set_noise_stddev(noise);
-  }
-  return batch;
-}
 
 void MakeLedgers(const std::string& folder) {
   auto store = OpenEmbeddedStore({.folder = folder});
   bench::Check(store.status());
-  std::vector<std::thread> makers;
-  for (int maker = 0; maker < kMakers; ++maker) {
-    makers.emplace_back([&, maker] {
-      for (int ledger = maker; ledger < kLedgers; ledger += kMakers) {
-        bench::Check((*store)->Create(Creation(ledger)).status());
-        bench::Check((*store)->Append(Rounds(ledger)).status());
-      }
-    });
-  }
-  for (std::thread& maker : makers) maker.join();
+  bench::MakeLedgers(**store, kLedgers);
 }
 
 class BenchServer {
@@ -126,11 +88,11 @@ double Append(LedgerStore& store, absl::Duration time, int turn) {
   const absl::Time begin = absl::Now();
   std::atomic<uint64_t> events = 0;
   std::vector<std::thread> writers;
-  for (int writer = 0; writer < kMakers; ++writer) {
+  for (int writer = 0; writer < kWriters; ++writer) {
     writers.emplace_back([&, writer] {
       for (uint64_t batch = 0; absl::Now() - begin < time; ++batch) {
         v1::AppendBatchRequest request;
-        request.set_ledger(Name(writer));
+        request.set_ledger(bench::LedgerCalled(writer));
         request.set_writer(absl::StrCat("turn", turn));
         request.set_request_id(absl::StrCat("t", turn, "-", batch));
         for (uint64_t round = 0; round < 50; ++round) {

@@ -59,7 +59,7 @@ absl::StatusOr<registry::Point> VerifiedLast(LedgerReader& store, Registry& regi
     last = LastOf(store.checkpoints(), registry, ledger);
   }
   RETURN_IF_ERROR(last.status());
-  RETURN_IF_ERROR(CheckEvidence(store.checkpoints(), ledger, *last));
+  RETURN_IF_ERROR(ResumeSigned(store.checkpoints(), ledger, *last).status());
   return registry::Point{last->registry_index, last->checkpoint.size, last->checkpoint.root};
 }
 
@@ -183,11 +183,6 @@ absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
   return Refused(absl::StrCat("the store's registry has another root at size ", copy->size,
                               " than the checkpoint in ", where,
                               ": they tell two different histories"));
-}
-
-absl::Status CheckEvidence(CheckpointReader& store, const std::string& ledger,
-                           const SignedCheckpoint& last) {
-  return ResumeSigned(store, ledger, last).status();
 }
 
 absl::StatusOr<LeftToCheck> CheckLedgers(LedgerReader& store, Registry& registry,

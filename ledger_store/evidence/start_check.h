@@ -41,12 +41,8 @@ struct LeftToCheck {
 // hash to the signed root, and the ledger has at least that many entries; and unless every ledger
 // in the registry exists. In the first `time`, by name, also unless the checkpoint's signature is
 // good and the tiles have the signed root: of all other ledgers that is left, for whoever reads
-// them and for CheckEvidence. Catches the registry up if others extend it meanwhile.
+// them and for ResumeSigned. Catches the registry up if others extend it meanwhile.
 absl::StatusOr<LeftToCheck> CheckLedgers(LedgerReader& store, Registry& registry,
                                          absl::Duration time, Clock& clock);
-
-// DATA_LOSS unless the tiles of the ledger have the root of `last`, its verified checkpoint.
-absl::Status CheckEvidence(CheckpointReader& store, const std::string& ledger,
-                           const SignedCheckpoint& last);
 
 }  // namespace dpledger

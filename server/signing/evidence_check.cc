@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
-#include "ledger_store/evidence/start_check.h"
+#include "ledger_store/evidence/ledger_rehash.h"
 
 namespace dpledger::server {
 namespace {
@@ -65,12 +65,12 @@ absl::Status EvidenceCheck::Look(const std::string& ledger) {
     return absl::IsNotFound(stored) ? absl::OkStatus()
                                     : absl::UnavailableError("its checkpoint is not known yet");
   }
-  const absl::Status found = CheckEvidence(store_.checkpoints(), ledger, *last);
+  const absl::Status found = ResumeSigned(store_.checkpoints(), ledger, *last).status();
   if (!absl::IsDataLoss(found)) return found;
   // It may have been signed between the two looks, which makes its tiles wider.
   ASSIGN_OR_RETURN(const std::optional<SignedCheckpoint> now, notary_.Latest(ledger));
   if (!now.has_value() || now->checkpoint.size == last->checkpoint.size) return found;
-  return CheckEvidence(store_.checkpoints(), ledger, *now);
+  return ResumeSigned(store_.checkpoints(), ledger, *now).status();
 }
 
 void EvidenceCheck::Run() {
