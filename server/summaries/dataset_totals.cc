@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/out_of_memory.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
@@ -20,7 +19,11 @@ namespace {
 constexpr int kNiceness = 10;  // as the threads that answer questions have it
 constexpr size_t kMostTasks = 1024;
 
-std::string DigestOf(const std::string& text) { return merkle::ToBytes(merkle::Sha256({text})); }
+std::string DigestOf(const std::vector<uint64_t>& numbers) {
+  const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()),
+                               numbers.size() * sizeof(uint64_t));
+  return merkle::ToBytes(merkle::Sha256({bytes}));
+}
 
 }  // namespace
 
@@ -73,21 +76,20 @@ void DatasetTotals::Fill(const std::vector<LedgerRows>& sets, absl::Time deadlin
       }
       continue;
     }
-    std::string names, states;
-    std::vector<std::string> ledgers;
+    // Numbers, which are much shorter than names and roots: a ledger of one size is the same here.
+    std::vector<uint64_t> numbers, sizes;
     for (const auto& row : sets[set]) {
-      ledgers.push_back(row->ledger.name());
-      absl::StrAppend(&names, row->ledger.name(), "\n");
-      absl::StrAppend(&states, row->ledger.name(), "\n", row->ledger.size(), "\n",
-                      row->ledger.root_hash());
+      numbers.push_back(row->number);
+      sizes.push_back(row->ledger.size());
     }
-    Wanted& one = wanted.emplace_back(Wanted{set, DigestOf(names), DigestOf(states)});
+    Wanted& one = wanted.emplace_back(Wanted{set, DigestOf(numbers), DigestOf(sizes)});
     Total& total = TotalOf(one.key);
     if (total.state == one.state || total.wanted == one.state || tasks_.size() >= kMostTasks) {
       continue;
     }
     total.wanted = one.state;
-    tasks_.push_back({one.key, one.state, std::move(ledgers)});
+    tasks_.push_back({one.key, one.state, {}});
+    for (const auto& row : sets[set]) tasks_.back().ledgers.push_back(row->ledger.name());
   }
   if (!tasks_.empty() && !thread_.joinable() && !stopping_) {
     thread_ = std::thread([this] { Run(); });

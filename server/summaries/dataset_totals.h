@@ -48,8 +48,8 @@ class DatasetTotals {
 
  private:
   struct Total {
-    std::string key;    // of the set's names
-    std::string state;  // of their sizes and roots: what `summary` is of; empty: nothing is known
+    std::string key;             // of the set's ledgers
+    std::string state;           // of their sizes: what `summary` is of; empty: nothing is known
     v1::DatasetSummary summary;  // δ, ε, its regime and refusal alone
     std::string wanted;          // the state that is asked for, or under way
   };

@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -169,7 +171,9 @@ class FilterParser {
       return Wrong(begin, absl::StrCat("must be a field (", ListedFieldNames(), "), got ",
                                        events::Quoted(name)));
     }
-    node.field = static_cast<size_t>(field - ListedFields().data());
+    const auto known = std::find(filter_.fields_.begin(), filter_.fields_.end(), field);
+    node.field = static_cast<size_t>(known - filter_.fields_.begin());
+    if (known == filter_.fields_.end()) filter_.fields_.push_back(field);
     SkipSpace();
     const size_t at_operator = at_;
     ASSIGN_OR_RETURN(node.op, TakeOperator());
@@ -299,16 +303,17 @@ absl::StatusOr<Filter> Filter::Parse(std::string_view text) { return FilterParse
 // for one text as often.
 class Filter::Values {
  public:
-  explicit Values(const Listed& listed) : listed_(listed), fields_(ListedFields().size()) {}
+  Values(const Listed& listed, const std::vector<const ListedField*>& fields)
+      : listed_(listed), fields_(fields), read_(fields.size()) {}
 
   const FieldValue& Of(size_t field) {
-    std::optional<FieldValue>& value = fields_[field].value;
-    if (!value.has_value()) value = ListedFields()[field].of(listed_);
+    std::optional<FieldValue>& value = read_[field].value;
+    if (!value.has_value()) value = fields_[field]->of(listed_);
     return *value;
   }
   // Of a text that is there.
   const std::string& LowerOf(size_t field) {
-    std::optional<std::string>& lower = fields_[field].lower;
+    std::optional<std::string>& lower = read_[field].lower;
     if (!lower.has_value()) lower = absl::AsciiStrToLower(std::get<std::string>(Of(field)));
     return *lower;
   }
@@ -319,12 +324,13 @@ class Filter::Values {
     std::optional<std::string> lower;
   };
   const Listed& listed_;
-  std::vector<Field> fields_;
+  const std::vector<const ListedField*>& fields_;
+  absl::InlinedVector<Field, 4> read_;
 };
 
 bool Filter::Holds(const Listed& listed) const {
   if (nodes_.empty()) return true;
-  Values values(listed);
+  Values values(listed, fields_);
   return Holds(nodes_.size() - 1, values);
 }
 

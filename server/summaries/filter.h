@@ -46,7 +46,7 @@ class Filter {
     enum class Kind { kComparison, kNot, kAnd, kOr } kind = Kind::kComparison;
     size_t left = 0;  // of nodes_, before this one
     size_t right = 0;
-    size_t field = 0;  // of ListedFields()
+    size_t field = 0;  // of fields_
     Operator op = Operator::kEqual;
     FieldValue value;
   };
@@ -54,7 +54,8 @@ class Filter {
   bool Holds(size_t node, Values& values) const;
   static bool Compare(const Node& node, Values& values);
 
-  std::vector<Node> nodes_;  // the last one is the whole; empty: everything
+  std::vector<Node> nodes_;                 // the last one is the whole; empty: everything
+  std::vector<const ListedField*> fields_;  // that are asked for, each once
 };
 
 // An order of ledgers: by a field, then by name. Ledgers without a value come last, either way.

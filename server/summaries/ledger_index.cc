@@ -83,9 +83,11 @@ bool LedgerIndex::PutLedger(v1::Ledger ledger) {
   if (known != rows_.end()) {
     if (ledger.size() <= known->second->ledger.size()) return false;
     row->summary = known->second->summary;
+    row->number = known->second->number;
   }
   row->ledger = std::move(ledger);
   if (known == rows_.end()) {
+    row->number = rows_.size();
     datasets_[row->ledger.declaration().dataset()].push_back(row->ledger.name());
   }
   Put(std::move(row));

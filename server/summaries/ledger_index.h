@@ -29,6 +29,7 @@ struct LedgerRow {
   v1::Ledger ledger;                                 // with a few writers
   std::shared_ptr<const v1::LedgerSummary> summary;  // null: there is none yet
   uint64_t change = 0;                               // the number of its last change
+  uint64_t number = 0;                               // of the ledger, as long as the process runs
 };
 using LedgerRows = std::vector<std::shared_ptr<const LedgerRow>>;
 

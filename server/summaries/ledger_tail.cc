@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -12,8 +13,11 @@
 namespace dpledger::server {
 namespace {
 
-// Other servers' ledgers are looked for this often; and listeners are told, for their heartbeats.
-constexpr absl::Duration kLookEvery = absl::Seconds(1);
+// Other servers' ledgers are looked for this often, as long as that takes a twentieth of the time.
+constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
+constexpr int kRest = 20;
+// At the latest; and listeners are told so often if nothing has changed, for their heartbeats.
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
 // An append storm is followed in steps of this length.
 constexpr absl::Duration kGather = absl::Milliseconds(50);
 constexpr size_t kPage = 1000;
@@ -111,7 +115,10 @@ void LedgerTail::TakeDamaged(const std::vector<DamagedLedger>& found) {
 
 void LedgerTail::Run() {
   ::pthread_setname_np(::pthread_self(), "tail");  // as top and perf show it
+  absl::Time told = absl::InfinitePast();
+  uint64_t told_changes = 0;
   while (true) {
+    const absl::Time begin = absl::Now();
     uint64_t asked = 0;
     {
       absl::MutexLock lock(&mutex_);
@@ -123,7 +130,11 @@ void LedgerTail::Run() {
     try {
       polled = Poll();
       // Without it no watch says that nothing has changed: nobody knows.
-      if (polled.ok()) index_.Tell();
+      if (polled.ok() && (index_.changes() != told_changes || begin - told >= kLongestPause)) {
+        told = begin;
+        told_changes = index_.changes();
+        index_.Tell();
+      }
     } catch (const std::bad_alloc&) {
       // The next poll brings it.
     }
@@ -133,6 +144,9 @@ void LedgerTail::Run() {
                    {"message", std::string(polled.message())}});
     }
     complained_ = !polled.ok();
+    const absl::Duration pause =
+        polled.ok() ? std::clamp(kRest * (absl::Now() - begin), kLookEvery, kLongestPause)
+                    : kLongestPause;
     absl::MutexLock lock(&mutex_);
     polled_ = asked;
     last_ = std::move(polled);
@@ -142,7 +156,7 @@ void LedgerTail::Run() {
     const auto at_once = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || asked_ > polled_;
     };
-    mutex_.AwaitWithTimeout(absl::Condition(&wanted), kLookEvery);
+    mutex_.AwaitWithTimeout(absl::Condition(&wanted), pause);
     mutex_.AwaitWithTimeout(absl::Condition(&at_once), kGather);
     if (stopping_) return;
   }

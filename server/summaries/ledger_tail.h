@@ -1,7 +1,8 @@
 // Follows the store for a whole server: one reader, whatever the number of lists and watches. It
 // brings into the index what is made durable, by this server (which tells it) or by another one on
-// the same database (it looks once a second). A ledger that is damaged keeps none of the others
-// back: it is said in the log and in the index, and looked at again.
+// the same database (it looks ten times a second, or less where that takes long). A ledger that is
+// damaged keeps none of the others back: it is said in the log and in the index, and looked at
+// again.
 //
 // Thread safe.
 #pragma once

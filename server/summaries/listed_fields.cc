@@ -147,12 +147,12 @@ std::vector<ListedField> MakeFields() {
   };
 }
 
-}  // namespace
-
 const std::vector<ListedField>& ListedFields() {
   static const auto& fields = *new std::vector<ListedField>(MakeFields());
   return fields;
 }
+
+}  // namespace
 
 const ListedField* FindListedField(std::string_view name) {
   for (const ListedField& field : ListedFields()) {

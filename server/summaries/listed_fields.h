@@ -42,6 +42,5 @@ struct ListedField {
 const ListedField* FindListedField(std::string_view name);
 // "name, project, dataset, …": for errors.
 std::string ListedFieldNames();
-const std::vector<ListedField>& ListedFields();
 
 }  // namespace dpledger::server

@@ -135,9 +135,11 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
       ForEachVisible(request.parent(), order.by_name() ? token.last.name : std::string(), call,
                      [&](std::shared_ptr<const LedgerRow> row) {
                        const Listed listed = {&row->ledger, row->summary.get(), token.now};
-                       Found one = {order.PlaceOf(listed), std::move(row)};
-                       const bool before = !is_first && !order.Before(token.last, one.place);
-                       if (!before && filter.Holds(listed)) found.push_back(std::move(one));
+                       if (filter.Holds(listed)) {
+                         Found one = {order.PlaceOf(listed), std::move(row)};
+                         const bool before = !is_first && !order.Before(token.last, one.place);
+                         if (!before) found.push_back(std::move(one));
+                       }
                        return !order.by_name() || found.size() <= page_size;
                      }));
   if (!order.by_name()) {
