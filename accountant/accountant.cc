@@ -175,7 +175,9 @@ absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composi
   ASSIGN_OR_RETURN(const std::optional<Answer> by_loss,
                    ByLoss(method, composition, limits_.max_grid_work));
   Answer answer;
-  if (by_loss.has_value() && (method != Method::kBest || Met(*by_loss))) {
+  // Where the grid answers, the Rényi bound may be less yet.
+  const bool gridded = by_loss.has_value() && by_loss->method == Method::kPld;
+  if (by_loss.has_value() && (method != Method::kBest || (Met(*by_loss) && !gridded))) {
     answer = *by_loss;
   } else {
     ASSIGN_OR_RETURN(answer, ByRdp(composition));

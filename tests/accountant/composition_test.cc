@@ -387,6 +387,19 @@ TEST(Epsilon, BestNamesItsMethod) {
   EXPECT_THAT(answer->warnings, ::testing::Contains(HasSubstr("out of reach")));
 }
 
+// The grid met the wanted gap, and stayed 6e-8 above the Rényi bound.
+TEST(Epsilon, BestIsTheLeastOfAll) {
+  History history;
+  history.Add("w", Mechanism{2, RandomizedResponse{.5486, 2}});
+  const auto composition = Resolve(history, Adjacency::kZeroOut);
+  const auto of = [&](Method method) {
+    return ComputeEpsilon(*composition, 5.2e-4, {.method = method})->value;
+  };
+  EXPECT_LT(of(Method::kRdp).upper(), of(Method::kPld).upper());
+  EXPECT_EQ(of(Method::kBest).upper(), of(Method::kRdp).upper());
+  EXPECT_EQ(of(Method::kBest).lower(), of(Method::kPld).lower());
+}
+
 TEST(Epsilon, RefusesWhatItCannotAnswer) {
   const auto sampled = Resolve(Rounds(Poisson(.1), {{"g", 1, 1}}, 5), Adjacency::kAddOrRemoveOne);
   EXPECT_EQ(ComputeEpsilon(*sampled, 1e-5, {.method = Method::kGaussian}).status().code(),

@@ -134,5 +134,23 @@ TEST(SmallSteps, SoManyAreOneGaussian) {
   }
 }
 
+// A setting at which a gap of 1e-4 once gave a wider interval than one of 1e-3, so that what was
+// calibrated did not meet its target when it was asked about.
+TEST(SmallSteps, AFinerGapIsNoWider) {
+  Composition composition;
+  composition.steps.push_back({0.15902926393446623, {342107.26, 342107.26}, 177404});
+  double gap = 1;
+  for (const double wanted : {1e-2, 1e-3, 1e-4, 1e-9}) {
+    Options options;
+    options.relative_gap = wanted;
+    const absl::StatusOr<Answer> answer =
+        ComputeEpsilon(composition, 2.1781070800326635e-14, options);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_LE(answer->value.RelativeGap(), gap) << wanted;
+    gap = answer->value.RelativeGap();
+  }
+  EXPECT_LE(gap, 1e-9);
+}
+
 }  // namespace
 }  // namespace dpledger::accountant::contour
