@@ -103,7 +103,14 @@ double Envelope::LogBoundAt(size_t index, double y) {
 
 double Envelope::LogBound(double y, size_t& height) {
   if (step_.q == 1) return -0.5 * y * y * step_.mu * step_.mu * (1 - 4 * step_.spread);
-  if (IsFine(step_)) return LogBoundByMoments(y);
+  // Heavy jumps, or few: s² has the greater part there, and a height of its own may show more.
+  const double turn = y * step_.mu;
+  const double by_moments = sampled_ > 0 ? LogBoundByMoments(y) : 0;
+  if (by_moments < 0 && turn * turn * sampled_square_ < 0.5) return by_moments;
+  return std::fmin(by_moments, LogBoundByHeights(y, height));
+}
+
+double Envelope::LogBoundByHeights(double y, size_t& height) {
   // Any height is valid; the best falls with 1/y.
   double best = LogBoundAt(height, y);
   const size_t start = height;

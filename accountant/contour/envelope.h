@@ -34,6 +34,7 @@ class Envelope {
   double LogBoundAt(size_t index, double y);
   void TakeMoments();
   double LogBoundByMoments(double y) const;
+  double LogBoundByHeights(double y, size_t& height);
 
   Step step_;
   double power_, log_mgf_, digits_;
