@@ -50,6 +50,9 @@ if(DPLEDGER_BUILD_CLIENT)
 endif()
 if(DPLEDGER_BUILD_SERVER)
   install(TARGETS dpledger dpledger-server dpledger-witness COMPONENT programs)
+  if(TARGET dpledger-certify)  # its library may be missing
+    install(TARGETS dpledger-certify COMPONENT programs)
+  endif()
   # The page, which a server finds there, and its checks as a file of their own beside the command line. Left out where
   # they could not be built (no Node).
   install(DIRECTORY ${PROJECT_BINARY_DIR}/dashboard/ DESTINATION share/dpledger/page COMPONENT programs OPTIONAL)

@@ -1,0 +1,66 @@
+// What the checker knows of a history: independent steps, each a pair of distributions (P, Q) whose
+// privacy loss L = log P/Q, under P, is stated exactly. Adding or removing a record compares P with
+// Q and Q with P: two directions, each with its own loss.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "certify/ball.h"
+
+namespace dpledger::certify {
+
+enum class Direction { kRemove, kAdd };
+
+// Poisson-sampled Gaussian noise: P = (1-q) N(0) + q N(μ) against Q = N(0); opposed:
+// (1-q) N(0) + q N(μ) against (1-q) N(0) + q N(-μ).
+struct SampledGaussian {
+  enum class Against { kNothing, kOpposite };
+  Ball q;
+  Ball mu;
+  Against against;
+  double count;
+};
+
+// A point of the loss: probability under P, and the loss there.
+struct Atom {
+  Ball mass;
+  Ball loss;
+};
+// e^{a + bs} ds on 0 < s < length, under P, with the loss l + rs.
+struct Density {
+  Ball a, b, length, l, r;
+};
+struct LossLaw {
+  std::vector<Atom> atoms;
+  std::vector<Density> densities;
+  Ball infinite;  // the mass whose loss is infinite
+};
+struct Pair {
+  LossLaw remove, add;
+  double count = 0;
+  const LossLaw& law(Direction d) const { return d == Direction::kRemove ? remove : add; }
+};
+
+// A bound on Rényi divergences in both directions: D_α <= xi + rho α at all orders, or `epsilons`
+// at `orders`.
+struct Curve {
+  Ball xi, rho;
+  std::vector<double> orders, epsilons;
+  double count;
+};
+
+struct Composition {
+  Ball variance;  // Σ count μ² of all Gaussians without sampling
+  std::vector<SampledGaussian> sampled;
+  std::vector<Pair> pairs;
+  std::vector<Curve> curves;  // empty where the composition is a mechanism
+};
+
+// Upper bounds must hold for `above`. Lower bounds need hold for `below` alone: a mechanism that
+// the events describe.
+struct Claimed {
+  Composition above, below;
+};
+
+}  // namespace dpledger::certify

@@ -1,0 +1,88 @@
+#include "certify/laws.h"
+
+namespace dpledger::certify {
+namespace {
+
+// Adds an outcome of probability `p` under P and `q` under Q, with log(p/q) where it is known
+// better than as that.
+void AddOutcome(Pair& pair, const Ball& p, const Ball& q, const Ball& loss) {
+  const auto add = [](LossLaw& law, const Ball& mass, const Ball& other, const Ball& log_ratio) {
+    if (CertainlyAtMost(mass, 0.0)) return;
+    if (CertainlyAtMost(other, 0.0)) {
+      law.infinite = law.infinite + mass;
+    } else {
+      law.atoms.push_back({mass, log_ratio});
+    }
+  };
+  add(pair.remove, p, q, loss);
+  add(pair.add, q, p, -loss);
+}
+void AddOutcome(Pair& pair, const Ball& p, const Ball& q) { AddOutcome(pair, p, q, Log(p / q)); }
+
+}  // namespace
+
+Pair LaplacePair(const Ball& distance) {
+  Pair pair;
+  AddOutcome(pair, 0.5, Exp(-distance) / 2.0, distance);
+  AddOutcome(pair, Exp(-distance) / 2.0, 0.5, -distance);
+  // Between the two values, at t from the second: e^{-(distance - t)}/2 under P, e^{-t}/2 under Q.
+  const Ball half = Log(Ball(0.5));
+  pair.remove.densities.push_back({half - distance, 1.0, distance, -distance, 2.0});
+  pair.add.densities.push_back({half - distance, 1.0, distance, -distance, 2.0});
+  return pair;
+}
+
+Pair DiscreteLaplacePair(double a, uint64_t distance) {
+  Pair pair;
+  const Ball r = Exp(-Ball(a)), all = r + 1.0;
+  const auto power = [&](uint64_t k) { return Exp(-(Ball(a) * static_cast<double>(k))); };
+  // Values 0 and `distance`: what is at most 0, at least `distance`, and each place between.
+  const Ball greatest = Ball(a) * static_cast<double>(distance);
+  AddOutcome(pair, Ball(1.0) / all, power(distance) / all, greatest);
+  AddOutcome(pair, power(distance) / all, Ball(1.0) / all, -greatest);
+  for (uint64_t k = 1; k < distance; ++k) {
+    const Ball rest = (Ball(1.0) - r) / all;
+    const double nearer = static_cast<double>(distance) - 2.0 * static_cast<double>(k);
+    AddOutcome(pair, rest * power(k), rest * power(distance - k), Ball(a) * nearer);
+  }
+  return pair;
+}
+
+Pair RandomizedResponsePair(double noise, uint64_t buckets) {
+  Pair pair;
+  const double n = static_cast<double>(buckets);
+  const Ball other = Ball(noise) / n, own = Ball(1.0) - noise + other;
+  AddOutcome(pair, own, other);
+  AddOutcome(pair, other, own);
+  const Ball rest = other * (n - 2);
+  AddOutcome(pair, rest, rest, 0.0);
+  return pair;
+}
+
+Pair RandomizedResponseAgainstUniform(double noise, uint64_t buckets) {
+  Pair pair;
+  const double n = static_cast<double>(buckets);
+  const Ball other = Ball(noise) / n, own = Ball(1.0) - noise + other;
+  AddOutcome(pair, own, Ball(1.0) / n);
+  AddOutcome(pair, other * (n - 1), Ball(n - 1) / n);
+  return pair;
+}
+
+Pair EpsilonDeltaPair(double epsilon, double delta) {
+  Pair pair;
+  const Ball rest = Ball(1.0) - delta, e = Exp(-Ball(epsilon));
+  AddOutcome(pair, delta, 0.0);
+  AddOutcome(pair, 0.0, delta);
+  AddOutcome(pair, rest / (e + 1.0), rest * e / (e + 1.0), epsilon);
+  AddOutcome(pair, rest * e / (e + 1.0), rest / (e + 1.0), -epsilon);
+  return pair;
+}
+
+Pair Everything() {
+  Pair pair;
+  AddOutcome(pair, 1.0, 0.0);
+  AddOutcome(pair, 0.0, 1.0);
+  return pair;
+}
+
+}  // namespace dpledger::certify

@@ -1,0 +1,120 @@
+#include "certify/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "certify/finder.h"
+#include "certify/proof.h"
+
+namespace dpledger::certify {
+namespace {
+
+constexpr slong kClosedBits = 512;
+constexpr slong kSpareBits = 64;
+constexpr int kTries = 7;
+
+// Bits for so many runs, and for errors of `tolerance`.
+slong BitsFor(const Composition& of, double tolerance) {
+  double most = 1;
+  for (const SampledGaussian& step : of.sampled) most = std::fmax(most, step.count);
+  for (const Pair& pair : of.pairs) most = std::fmax(most, pair.count);
+  return kSpareBits + static_cast<slong>(std::log2(most) - std::log2(tolerance));
+}
+
+enum class End { kUpper, kLower };
+
+// Bounds on δ in one direction, good enough to tell it from `delta` where that can be.
+Bounds BoundsAgainst(double delta, const Composition& of, Direction direction, double epsilon,
+                     const Claim& claim, End end) {
+  const Ball mass = InfiniteMass(of, direction);
+  if (CertainlyAtMost(GreatestLoss(of, direction), epsilon)) return {mass, mass};
+  {
+    const Bits wide(kClosedBits);
+    const Ball exact = ClosedDelta(of, direction, epsilon);
+    if (exact.IsFinite()) return {exact, exact};
+  }
+  const Finder finder(of, direction, epsilon);
+  Bounds best = {mass, 1.0};
+  if (end == End::kUpper) {
+    const Bits some(BitsFor(of, 1e-10));
+    const Ball log_delta = LogChernoff(of, direction, epsilon, finder.BestOrder());
+    if (log_delta.IsFinite()) best.upper = Min(Exp(log_delta) + mass, 1.0);
+  }
+  // A fiftieth of what lies between the ends, in the logarithm of δ.
+  const double gap = claim.about == Claim::About::kEpsilon
+                         ? finder.tilt() * (claim.upper - claim.lower)
+                         : (claim.upper - claim.lower) / claim.upper;
+  double tolerance = gap > 0 ? std::clamp(gap / 50, 1e-16, 0.02) : 0.02;
+  double smoothing = 4 * tolerance;
+  for (int i = 0; i < kTries && of.curves.empty(); ++i, tolerance /= 10, smoothing /= 100) {
+    if (CertainlyAtMost(best.upper, delta) || CertainlyAtMost(delta, best.lower)) break;
+    const std::optional<Line> line = finder.FindLine(tolerance, smoothing);
+    if (!line) break;
+    const Bits enough(BitsFor(of, tolerance));
+    const Bounds found = OnLine(of, direction, epsilon, *line);
+    best = {Max(best.lower, found.lower), Min(best.upper, found.upper)};
+  }
+  return best;
+}
+
+std::string Found(const std::string& statement, Direction direction, const Bounds& bounds) {
+  return absl::StrCat(statement, " (", direction == Direction::kRemove ? "remove" : "add",
+                      ": it is in [", bounds.lower.Text(), ", ", bounds.upper.Text(), "])");
+}
+
+// δ(ε) <= delta, in both directions.
+Finding AtMost(const Claimed& history, double epsilon, double delta, const Claim& claim) {
+  const std::string statement = absl::StrFormat("delta(%.17g) <= %.17g", epsilon, delta);
+  if (epsilon == HUGE_VAL || delta >= 1) return {Verdict::kProved, statement};
+  Finding open;
+  for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+    const Bounds bounds =
+        BoundsAgainst(delta, history.above, direction, epsilon, claim, End::kUpper);
+    if (CertainlyAtMost(bounds.upper, delta)) continue;
+    open.words = Found(statement, direction, bounds);
+    // A curve may be that of a mechanism which costs less.
+    if (history.above.curves.empty() && CertainlyLess(delta, bounds.lower))
+      return {Verdict::kRefuted, open.words};
+  }
+  return open.words.empty() ? Finding{Verdict::kProved, statement} : open;
+}
+
+// δ(ε) >= delta, in some direction; for a lower end of ε, δ > delta everywhere below it.
+Finding AtLeast(const Claimed& history, double epsilon, double delta, const Claim& claim) {
+  const std::string statement = absl::StrFormat("delta(%.17g) >= %.17g", epsilon, delta);
+  if (claim.about == Claim::About::kDelta ? delta <= 0 : epsilon <= 0)
+    return {Verdict::kProved, statement};
+  Finding found = {Verdict::kRefuted, {}};
+  for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+    const Bounds bounds =
+        BoundsAgainst(delta, history.below, direction, epsilon, claim, End::kLower);
+    // δ falls up to the greatest loss, and stays what it is from there on.
+    const Ball greatest = GreatestLoss(history.below, direction);
+    const bool falls = claim.about == Claim::About::kDelta || CertainlyAtMost(epsilon, greatest);
+    if (falls ? CertainlyAtMost(delta, bounds.lower) : CertainlyLess(delta, bounds.lower))
+      return {Verdict::kProved, statement};
+    const bool less = CertainlyLess(bounds.upper, delta) ||
+                      (CertainlyLess(greatest, epsilon) && CertainlyAtMost(bounds.upper, delta));
+    // A curve may be that of a mechanism which costs more than the one below.
+    if (!less || !history.above.curves.empty()) found.verdict = Verdict::kOpen;
+    if (!less || found.words.empty()) found.words = Found(statement, direction, bounds);
+  }
+  return found;
+}
+
+}  // namespace
+
+Finding CheckUpper(const Claimed& history, const Claim& claim) {
+  return claim.about == Claim::About::kEpsilon ? AtMost(history, claim.upper, claim.given, claim)
+                                               : AtMost(history, claim.given, claim.upper, claim);
+}
+
+Finding CheckLower(const Claimed& history, const Claim& claim) {
+  return claim.about == Claim::About::kEpsilon ? AtLeast(history, claim.lower, claim.given, claim)
+                                               : AtLeast(history, claim.given, claim.lower, claim);
+}
+
+}  // namespace dpledger::certify

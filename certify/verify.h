@@ -1,0 +1,28 @@
+// What is claimed of δ(ε), proved or refuted.
+#pragma once
+
+#include <string>
+
+#include "certify/composition.h"
+
+namespace dpledger::certify {
+
+enum class Verdict { kProved, kRefuted, kOpen };
+struct Finding {
+  Verdict verdict = Verdict::kOpen;
+  std::string words;
+};
+
+// An interval for ε at one δ, or for δ at one ε.
+struct Claim {
+  enum class About { kEpsilon, kDelta };
+  About about = About::kEpsilon;
+  double given = 0;  // the δ, or the ε
+  double lower = 0, upper = 0;
+};
+
+// That the upper end is at least the truth; that the lower end is at most the truth.
+Finding CheckUpper(const Claimed& history, const Claim& claim);
+Finding CheckLower(const Claimed& history, const Claim& claim);
+
+}  // namespace dpledger::certify

@@ -1,0 +1,325 @@
+// Each bound of the checker against direct integration in balls, with parameters that make each of
+// its error terms the largest one.
+#include <acb_calc.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "certify/proof.h"
+#include "certify/transform.h"
+
+namespace dpledger::certify {
+namespace {
+
+constexpr auto kNothing = SampledGaussian::Against::kNothing;
+constexpr auto kOpposite = SampledGaussian::Against::kOpposite;
+
+SampledGaussian Step(double q, double mu, double count = 1,
+                     SampledGaussian::Against against = kNothing) {
+  return {q, mu, against, count};
+}
+
+// E[e^{zL}] by its definition, under P: a quadrature that knows nothing of moved lines.
+struct Definition {
+  SampledGaussian step;
+  Direction direction;
+  Complex z;
+
+  static int At(acb_ptr out, const acb_t t, void* param, slong order, slong precision) {
+    const Bits here(precision);
+    const auto& of = *static_cast<const Definition*>(param);
+    const auto density = [&](double side) {  // over φ
+      const Complex mu(of.step.mu * side);
+      return Complex(1.0) - Complex(of.step.q) +
+             Complex(of.step.q) * Exp(mu * Complex(t) - mu * mu / Complex(2.0));
+    };
+    Complex p = density(1), q = of.step.against == kOpposite ? density(-1) : Complex(1.0);
+    if (of.direction == Direction::kAdd) std::swap(p, q);
+    acb_log_analytic(p.get(), p.get(), order != 0, bits);
+    acb_log_analytic(q.get(), q.get(), order != 0, bits);
+    const Complex square = Complex(t) * Complex(t) / Complex(2.0);
+    acb_set(out, Exp(p + of.z * (p - q) - square).get());
+    return 0;
+  }
+  Complex Value() const {
+    const Bits wide(160);
+    Complex result;
+    mag_t none;
+    mag_init(none);
+    acb_calc_integrate(result.get(), At, const_cast<Definition*>(this), Complex(-24.0).get(),
+                       Complex(36.0).get(), 60, none, nullptr, 128);
+    mag_clear(none);
+    return result / Complex(Sqrt(Ball(2.0) * Pi()));
+  }
+};
+
+// What is asked of every case below.
+struct Case {
+  SampledGaussian step;
+  Direction direction;
+  double c;
+};
+std::vector<Case> Cases() {
+  std::vector<Case> all;
+  for (const double q : {1e-4, 0.5}) {
+    for (const double mu : {0.3, 2.0}) {
+      all.push_back({Step(q, mu), Direction::kRemove, 2.5});
+      all.push_back({Step(q, mu), Direction::kAdd, 3.5});
+      all.push_back({Step(q, mu, 1, kOpposite), Direction::kRemove, 1.5});
+    }
+  }
+  return all;
+}
+
+Strip GoodRule(const Case& of) {
+  const double mu = of.step.mu.Middle();
+  return {std::fmin(1.0, 0.6 / mu), -16 - 3 * mu, 16 + 6 * mu, std::fmin(0.08, 0.05 / mu)};
+}
+
+bool WithinRule(const Case& of, const Strip& strip, double y, const Complex& truth) {
+  const Bits wide(160);
+  const Nodes nodes = NodesOf(of.step, of.direction, of.c, strip);
+  const Complex sum = AlongLine(nodes, y == 0 ? 1 : y, 1)[y == 0 ? 0 : 1];
+  return acb_overlaps(sum.get(), truth.get());
+}
+
+TEST(Rule, ContainsTheTransformWhateverItIs) {
+  for (const Case& of : Cases()) {
+    const Strip good = GoodRule(of);
+    for (const double y : {0.0, 15.0}) {
+      const Complex truth = Definition{of.step, of.direction, Complex(of.c, y)}.Value();
+      EXPECT_TRUE(WithinRule(of, good, y, truth))
+          << of.step.q.Middle() << " " << of.step.mu.Middle();
+      for (const double factor : {2.0, 5.0, 9.0, 14.0}) {
+        Strip coarse = good;
+        coarse.step *= factor;
+        EXPECT_TRUE(WithinRule(of, coarse, y, truth)) << factor;
+      }
+      for (const double share : {0.7, 0.4, 0.2}) {
+        Strip narrow = good;
+        narrow.from *= share, narrow.to *= share;
+        EXPECT_TRUE(WithinRule(of, narrow, y, truth)) << share;
+      }
+    }
+  }
+}
+
+TEST(Rule, IsNarrowWhereItIsGood) {
+  const Bits wide(160);
+  for (const Case& of : Cases()) {
+    const Nodes nodes = NodesOf(of.step, of.direction, of.c, GoodRule(of));
+    EXPECT_TRUE(CertainlyLess(nodes.error, 1e-15 * nodes.Total().Middle()))
+        << nodes.error.Text() << " " << of.step.mu.Middle();
+  }
+}
+
+// A control: the error is needed, and it is what a coarse rule errs by and little more.
+TEST(Rule, WithoutItsErrorMissesTheTransform) {
+  const Bits wide(160);
+  int missed = 0;
+  for (const Case& of : Cases()) {
+    Strip coarse = GoodRule(of);
+    coarse.step *= 9;
+    const Nodes nodes = NodesOf(of.step, of.direction, of.c, coarse);
+    const Ball sum = (nodes.Total() - Ball(0.0)),
+               truth = Definition{of.step, of.direction, Complex(of.c, 0.0)}.Value().Re();
+    Ball middle;
+    arb_get_mid_arb(middle.get(), sum.get());
+    missed += !arb_overlaps(middle.get(), truth.get());
+  }
+  EXPECT_GT(missed, 5);
+}
+
+TEST(LogModulus, IsAboveTheTransformFromThereOn) {
+  const Bits wide(160);
+  for (const Case& of : Cases()) {
+    const double mu = of.step.mu.Middle();
+    for (const double y : {3.0, 12.0}) {
+      const Complex truth = Definition{of.step, of.direction, Complex(of.c, y)}.Value();
+      for (const double height : {0.02, 0.9}) {
+        for (const double reach : {4.0, 16.0}) {
+          const Strip strip = {height / mu, -reach - mu, reach + 5 * mu, 0};
+          const Ball bound = LogModulus(of.step, of.direction, of.c, 3.0, strip, 40);
+          EXPECT_FALSE(CertainlyLess(bound, Log(Modulus(truth)))) << height << " " << y;
+        }
+      }
+    }
+  }
+}
+TEST(LogModulus, IsCloseToTheTransformAtAGoodHeight) {
+  const Bits wide(160);
+  const Case of = {Step(0.2, 1), Direction::kRemove, 2.5};
+  const Ball truth = Log(Modulus(Definition{of.step, of.direction, Complex(of.c, 20.0)}.Value()));
+  const Ball bound = LogModulus(of.step, of.direction, of.c, 20.0, {0.9, -14, 16, 0}, 40);
+  EXPECT_TRUE(CertainlyLess(bound - truth, 12.0)) << bound.Text() << " " << truth.Text();
+}
+
+// ---- δ by a line, where a closed form knows it ----
+
+struct LineCase {
+  Composition of;
+  Direction direction;
+  double epsilon;
+  Line line;
+};
+Line LineOf(const LineCase& of, double c, double period, long last) {
+  Line line;
+  line.tilt = c, line.period = period, line.last = last;
+  const auto order = [&](double r) {
+    Order result{r, {}};
+    for (const SampledGaussian& step : of.of.sampled)
+      result.rules.push_back(GoodRule({step, of.direction, r}));
+    return result;
+  };
+  line.above = order(c + 3), line.below = order(c / 2);
+  for (const SampledGaussian& step : of.of.sampled) {
+    line.rules.push_back(GoodRule({step, of.direction, c}));
+    line.moved.push_back({0.3 / step.mu.Middle(), -16, 20, 0});
+  }
+  return line;
+}
+std::vector<LineCase> LineCases() {
+  std::vector<LineCase> all;
+  Composition gaussian;
+  gaussian.variance = 1.5;
+  all.push_back({gaussian, Direction::kRemove, 1.2, {}});
+  for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+    Composition once;
+    once.sampled.push_back(Step(0.3, 1.2));
+    all.push_back({once, direction, 0.2, {}});
+  }
+  for (LineCase& each : all) each.line = LineOf(each, 2.5, 24, 150);
+  return all;
+}
+void ExpectContained(const LineCase& of, const Line& line, const char* what) {
+  const Bits wide(192);
+  const Ball truth = ClosedDelta(of.of, of.direction, of.epsilon);
+  const Bounds bounds = OnLine(of.of, of.direction, of.epsilon, line);
+  EXPECT_FALSE(CertainlyLess(bounds.upper, truth)) << what << " " << bounds.upper.Text();
+  EXPECT_FALSE(CertainlyLess(truth, bounds.lower)) << what << " " << bounds.lower.Text();
+}
+
+TEST(OnLine, ContainsClosedFormsWhateverTheLine) {
+  for (const LineCase& of : LineCases()) {
+    for (const long last : {3L, 10L, 40L, 400L}) {
+      Line line = of.line;
+      line.last = last;
+      ExpectContained(of, line, "end");
+    }
+    for (const double period : {0.5, 2.0, 6.0, 60.0}) {
+      Line line = of.line;
+      line.period = period;
+      ExpectContained(of, line, "aliases");
+    }
+    for (const double smoothing : {1e-6, 1e-3, 0.1, 2.0}) {
+      Line line = of.line;
+      line.smoothing = smoothing, line.last = 1000;
+      ExpectContained(of, line, "smoothing");
+    }
+    for (const double tilt : {0.1, 1.0, 4.0}) {
+      Line line = LineOf(of, tilt, 24, 300);
+      ExpectContained(of, line, "tilt");
+      line.below = {};  // δ <= 1
+      ExpectContained(of, line, "mass");
+    }
+  }
+}
+TEST(OnLine, IsNarrowWithAGoodLine) {
+  const Bits wide(192);
+  const LineCase of = LineCases()[0];
+  const Ball truth = ClosedDelta(of.of, of.direction, of.epsilon);
+  const Bounds bounds = OnLine(of.of, of.direction, of.epsilon, of.line);
+  EXPECT_TRUE(CertainlyLess(bounds.upper - bounds.lower, truth * 1e-12)) << bounds.lower.Text();
+  Line smoothed = of.line;
+  smoothed.smoothing = 1e-6;
+  const Bounds wider = OnLine(of.of, of.direction, of.epsilon, smoothed);
+  // Both ends move, by about the variance times the density.
+  EXPECT_TRUE(CertainlyLess(truth * 1e-9, wider.upper - truth));
+  EXPECT_TRUE(CertainlyLess(truth * 1e-9, truth - wider.lower));
+  EXPECT_TRUE(CertainlyLess(wider.upper - wider.lower, truth * 1e-4));
+}
+TEST(OnLine, ProvesNothingFromGarbage) {
+  const double nan = std::nan(""), infinite = std::numeric_limits<double>::infinity();
+  for (const LineCase& of : LineCases()) {
+    for (const double bad : {nan, -1.0, 0.0, infinite}) {
+      for (double Line::*field : {&Line::tilt, &Line::period, &Line::smoothing}) {
+        Line line = of.line;
+        line.*field = bad;
+        ExpectContained(of, line, "field");
+      }
+      for (double Strip::*field : {&Strip::height, &Strip::from, &Strip::to, &Strip::step}) {
+        Line line = of.line;
+        for (Strip& strip : line.rules) strip.*field = bad;
+        ExpectContained(of, line, "rule");
+        line = of.line;
+        for (Strip& strip : line.moved) strip.*field = bad;
+        ExpectContained(of, line, "moved");
+      }
+      Line line = of.line;
+      line.above.r = bad;
+      ExpectContained(of, line, "order");
+    }
+    Line line = of.line;
+    std::swap(line.above, line.below);
+    ExpectContained(of, line, "exchanged");
+    line = of.line;
+    line.last = -5;
+    ExpectContained(of, line, "negative");
+  }
+}
+
+TEST(LogChernoff, IsAboveClosedForms) {
+  const Bits wide(192);
+  for (const LineCase& of : LineCases()) {
+    const Ball truth = ClosedDelta(of.of, of.direction, of.epsilon);
+    for (const double r : {0.1, 1.0, 2.5, 9.0}) {
+      const Line line = LineOf(of, r, 24, 10);
+      const Order order = {r, line.rules};
+      EXPECT_FALSE(CertainlyLess(LogChernoff(of.of, of.direction, of.epsilon, order), Log(truth)));
+    }
+  }
+}
+
+// ---- Closed forms by other ways ----
+
+// The sum over all orders of outcomes, two at a time.
+TEST(Outcomes, AreThoseOfAllOrders) {
+  Pair pair;
+  const double p[] = {0.5, 0.3, 0.2}, q[] = {0.2, 0.3, 0.5};
+  for (int i = 0; i < 3; ++i) {
+    pair.remove.atoms.push_back({p[i], Log(Ball(p[i]) / q[i])});
+    pair.add.atoms.push_back({q[i], Log(Ball(q[i]) / p[i])});
+  }
+  pair.count = 3;
+  Composition of;
+  of.pairs.push_back(pair);
+  double truth = 0;
+  for (int i = 0; i < 27; ++i) {
+    const int a = i % 3, b = i / 3 % 3, c = i / 9;
+    truth += std::fmax(0, p[a] * p[b] * p[c] - std::exp(0.4) * q[a] * q[b] * q[c]);
+  }
+  EXPECT_NEAR(ClosedDelta(of, Direction::kRemove, 0.4).Middle(), truth, 1e-15);
+}
+
+TEST(SampledOnce, IsTheIntegralOfBothDensities) {
+  for (const double epsilon : {0.01, 0.15}) {
+    for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+      Composition of;
+      of.sampled.push_back(Step(0.3, 1.2));
+      double truth = 0;
+      for (double t = -12; t < 14; t += 1e-4) {
+        const double phi = std::exp(-t * t / 2) / std::sqrt(2 * M_PI) * 1e-4;
+        const double ratio = 0.7 + 0.3 * std::exp(1.2 * t - 0.72);
+        truth +=
+            phi * std::fmax(0, direction == Direction::kRemove ? ratio - std::exp(epsilon)
+                                                               : 1 - std::exp(epsilon) * ratio);
+      }
+      EXPECT_NEAR(ClosedDelta(of, direction, epsilon).Middle(), truth, 1e-8);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dpledger::certify

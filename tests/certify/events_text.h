@@ -1,0 +1,21 @@
+// Events in proto JSON, for tests of the checker.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+
+namespace dpledger::certify {
+
+inline std::string Mechanism(const std::string& kind) { return "{\"mechanism\":{" + kind + "}}\n"; }
+inline std::string PoissonRounds(double q, double sigma, double count) {
+  return absl::StrFormat(
+      "{\"rounds\":{\"scheme\":{\"poisson\":{\"probability\":%.17g}},\"queries\":"
+      "[{\"l2NormBound\":1,\"noiseStddev\":%.17g}],\"count\":\"%.0f\"}}\n",
+      q, sigma, count);
+}
+inline std::string GaussianEvent(double noise_multiplier) {
+  return Mechanism(absl::StrFormat("\"gaussian\":{\"noiseMultiplier\":%.17g}", noise_multiplier));
+}
+
+}  // namespace dpledger::certify

@@ -1,0 +1,137 @@
+// dpledger-certify as a process: exit codes, words, and input of every bad kind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/certify/events_text.h"
+
+namespace dpledger::certify {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Ended {
+  int code;
+  std::string output;
+};
+Ended RunProgram(const std::string& program, const std::string& arguments) {
+  const std::string command =
+      absl::StrCat(std::getenv("DPLEDGER_BIN"), "/", program, " ", arguments, " 2>&1");
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::string output;
+  std::array<char, 4096> part;
+  while (const size_t read = std::fread(part.data(), 1, part.size(), pipe))
+    output.append(part.data(), read);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+std::string File(const std::string& name, const std::string& content) {
+  const std::string path = ::testing::TempDir() + "/certify_" + name;
+  std::ofstream(path) << content;
+  return path;
+}
+Ended Certify(const std::string& events, const std::string& rest) {
+  return RunProgram("dpledger-certify",
+                    absl::StrCat("--events ", File("events", events), " ", rest));
+}
+const std::string kEnds = "--delta 1e-5 --lower 6.1877123 --upper 6.1877124";
+
+TEST(Program, ProvesWhatTheCommandLineAnswers) {
+  const std::string events = File("run", PoissonRounds(0.01, 1, 10000));
+  for (const char* question : {"epsilon --delta 1e-5", "delta --epsilon 2"}) {
+    const Ended asked =
+        RunProgram("dpledger", absl::StrCat(question, " --events ", events, " --json 2>/dev/null"));
+    ASSERT_EQ(asked.code, 0) << asked.output;
+    const Ended checked = RunProgram(
+        "dpledger-certify", absl::StrCat(File("answer", asked.output), " --events ", events));
+    EXPECT_EQ(checked.code, 0) << checked.output;
+    EXPECT_THAT(checked.output, HasSubstr("upper  proved: delta("));
+    EXPECT_THAT(checked.output, HasSubstr("lower  proved: delta("));
+  }
+}
+TEST(Program, SaysWhichInequalityFails) {
+  const Ended ended =
+      Certify(PoissonRounds(0.01, 1, 10000), "--delta 1e-5 --lower 6.18 --upper 6.187");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.output, HasSubstr("upper  NOT proved, refuted: delta(6.187"));
+  EXPECT_THAT(ended.output, HasSubstr("(remove: it is in [1.00"));
+  EXPECT_THAT(ended.output, HasSubstr("lower  proved"));
+}
+TEST(Program, NamesWhatItDoesNotCover) {
+  for (const auto& [kind, words] : std::vector<std::pair<std::string, std::string>>{
+           {"\"unsupported\":{}", "unsupported"},
+           {"\"exponentialMechanism\":{\"epsilon\":1}", "exponential_mechanism"},
+           {"\"count\":\"9007199254740992\",\"selfComposed\":{\"count\":\"9007199254740992\","
+            "\"event\":{\"gaussian\":{\"noiseMultiplier\":1}}}",
+            "2^53 runs"}}) {
+    const Ended ended = Certify(Mechanism(kind), kEnds);
+    EXPECT_EQ(ended.code, 3) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr(words));
+  }
+}
+TEST(Program, NamesTheFieldThatBreaksARule) {
+  std::string deep = "\"gaussian\":{\"noiseMultiplier\":1}";
+  for (int i = 0; i < 40; ++i) deep = "\"selfComposed\":{\"count\":\"1\",\"event\":{" + deep + "}}";
+  std::string deeper = deep;
+  for (int i = 0; i < 20000; ++i) deeper = "\"composed\":{\"events\":[{" + deeper + "}]}";
+  for (const auto& [events, words] : std::vector<std::pair<std::string, std::string>>{
+           {PoissonRounds(-0.1, 1, 10), "probability: must be in (0, 1], got -0.1"},
+           {PoissonRounds(0.1, -1, 10), "queries[0].noise_stddev: must be finite and > 0, got -1"},
+           {PoissonRounds(0.1, 1, 0), "rounds.count: must be"},
+           {Mechanism("\"gaussian\":{\"noiseMultiplier\":\"NaN\"}"), "noise_multiplier: must be"},
+           {Mechanism("\"composed\":{}"), "composed.events: must"},
+           {Mechanism(""), "kind: must be set"},
+           {Mechanism(deep), "32 levels deep"},
+           {Mechanism(deeper), "line 1: "},
+           {"{}", "kind: must be set"},
+           {"nonsense", "line 1: no event in proto JSON"},
+           {GaussianEvent(1) + "{\"rounds\":{\"counts\":1}}", "line 2: "}}) {
+    const Ended ended = Certify(events, kEnds);
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr(words));
+  }
+}
+TEST(Program, RefusesEndsThatAreNone) {
+  const std::string events = GaussianEvent(1);
+  for (const auto& [ends, words] : std::vector<std::pair<std::string, std::string>>{
+           {"--delta nan --lower 1 --upper 2", "delta: must be in [0, 1)"},
+           {"--delta 2 --lower 1 --upper 2", "delta: must be in [0, 1)"},
+           {"--delta 1e-5 --lower nan --upper 2", "lower: must be"},
+           {"--delta 1e-5 --lower 3 --upper 2", "lower: must be at most upper"},
+           {"--delta 1e-5 --lower -1 --upper 2", "lower: must be"},
+           {"--epsilon 1 --lower 0 --upper 2", "upper: must be in [0, 1]"},
+           {"--delta 1e-5 --upper 2", "--lower and --upper"},
+           {"--lower 1 --upper 2", "--delta"},
+           {"--delta 1e-5 --lower 1 --upper 2 --group-size 0", "group_size: must"}}) {
+    const Ended ended = Certify(events, ends);
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr(words));
+  }
+  const Ended no_answer = Certify(events, File("answer", "{\"size\":\"3\"}"));
+  EXPECT_EQ(no_answer.code, 2) << no_answer.output;
+}
+TEST(Program, BearsExtremeNumbers) {
+  for (const std::string& events :
+       {PoissonRounds(1e-300, 1e-100, 9007199254740992), PoissonRounds(1, 1e100, 1),
+        PoissonRounds(0.5, 1e-9, 1000000), PoissonRounds(0.5, 1e300, 1), std::string(),
+        Mechanism("\"nonPrivate\":{}"),
+        Mechanism("\"epsilonDelta\":{\"epsilon\":1e300,\"delta\":1}"),
+        Mechanism("\"laplace\":{\"noiseMultiplier\":1e-300}")}) {
+    for (const char* ends : {"--delta 1e-5 --lower 0 --upper inf", "--delta 0 --lower 0 --upper 1",
+                             "--delta 1e-300 --lower 1 --upper 1e300"}) {
+      const Ended ended = Certify(events, ends);
+      EXPECT_THAT(ended.code, ::testing::AnyOf(0, 1)) << events << ends << ended.output;
+    }
+  }
+  EXPECT_EQ(Certify(Mechanism("\"nonPrivate\":{}"), "--delta 0.5 --lower 0 --upper 9").code, 1);
+}
+
+}  // namespace
+}  // namespace dpledger::certify
