@@ -103,8 +103,8 @@ function shownOf(thing: Thing): Shown {
   }
 }
 
-// The focus goes to the title of a new view, which is said then. It may not be there yet, and may be
-// drawn anew; a reader who has moved on keeps his place.
+// The focus goes to the title of a new view, which is said then. It may not be there yet, and may
+// be drawn anew; a reader who has moved on keeps his place.
 const FOLLOW_MS = 3000;
 function followTitle() {
   const end = Date.now() + FOLLOW_MS;

@@ -79,7 +79,8 @@ export const cases = {
         ["noise", "noiseMultiplier"],
         ["cost", "epsilon"],
       ]) {
-        const plan = `plan:solve=${solve}&epsilon=1.5&noise=1.1&delta=0.000001&sampling=0.02&steps=500`;
+        const inputs = "epsilon=1.5&noise=1.1&delta=0.000001&sampling=0.02&steps=500";
+        const plan = `plan:solve=${solve}&${inputs}`;
         await tab.goto(`${server.base}/?open=${encodeURIComponent(plan)}`);
         await until(tab, () => document.querySelector("dialog pre.code"));
         const code = async (kind) => {

@@ -251,8 +251,8 @@ class Checks {
     const named = trusted.filter((key) => key.name === origin);
     const strange = named.find((key) => !isAmong(keys)(key));
     if (strange) {
-      const words = `your key ${strange.id} has this registry’s name, ${origin}, but has not signed it`;
-      throw new Difference(`${words}, and it does not know that key. It was signed by ${id}`);
+      const words = `your key ${strange.id} has this registry’s name, ${origin}, but has not signed`;
+      throw new Difference(`${words} it, and it does not know that key. It was signed by ${id}`);
     }
     if (named.length) {
       const words = `Your key ${idsOf(named)} is one that this registry names, but it did not sign`;
@@ -272,8 +272,8 @@ class Checks {
         ? " It is not the key that this browser saw before."
         : "";
     const kept = trusted.length ? " None of the keys that you keep has its name." : "";
-    const words = `You did not give a key of your own. It is the one ${from}${since}.${other}${kept}`;
-    this.report("key", "none", words);
+    const words = `You did not give a key of your own. It is the one ${from}${since}.`;
+    this.report("key", "none", `${words}${other}${kept}`);
   }
 
   private async witness({ registry, keys }: Opening, brought: VerifierKey[], verify: Verify) {
@@ -315,8 +315,8 @@ class Checks {
     }
     const unknown = "No witness is known: nobody cosigned. The server could show others";
     const words = namesOf("said")
-      ? `It says that it is cosigned by ${namesOf("said")}, but you gave no key of theirs to check ` +
-        "that with."
+      ? `It says that it is cosigned by ${namesOf("said")}, but you gave no key of theirs to ` +
+        "check that with."
       : `${unknown} a different history.`;
     report("none", words);
   }

@@ -51,7 +51,8 @@ export class TarReader {
     }
   }
   private cutOff() {
-    const at = `The file ends after ${grouped(this.read)} bytes, ${this.name ? `in ${this.name}` : "at its beginning"}`;
+    const where = this.name ? `in ${this.name}` : "at its beginning";
+    const at = `The file ends after ${grouped(this.read)} bytes, ${where}`;
     const why = "It was cut, or is still being written: get it again";
     return new Lost(`${at}. ${why}`, "This bundle is cut off");
   }
