@@ -1,6 +1,6 @@
 // What the page calls things. Values that a later server may add are shown as they are, never
 // guessed.
-import type { AnswerDetails, Declaration, Filter, SamplingScheme } from "../api/types";
+import type { AnswerDetails, BlockRange, Declaration, Filter, SamplingScheme } from "../api/types";
 import { grouped, number, textNear } from "./numbers";
 
 const later = (value: string | undefined) => (value ? `unknown (${value})` : "not stated");
@@ -8,6 +8,10 @@ const among =
   (words: Record<string, string>) =>
   (value: string | undefined): string =>
     words[value ?? ""] ?? later(value);
+
+/** "1–12, 14" */
+export const blocksText = (blocks: BlockRange[]) =>
+  blocks.map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 
 export const adjacencyWords = among({
   ADD_OR_REMOVE_ONE: "add or remove one",

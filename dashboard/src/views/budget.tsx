@@ -1,6 +1,5 @@
 // What is granted of a budget, and to which runs.
 import type {
-  BlockRange,
   BlockSpending,
   BudgetPace,
   ComputeBudgetResponse,
@@ -12,6 +11,7 @@ import { A, Awaited, Section, Table } from "../parts/parts";
 import { ledgerAddress } from "../router";
 import { Name, shortName, visible } from "../text/names";
 import { grouped, number, percentUp, plural, textNear, textUp } from "../text/numbers";
+import { blocksText } from "../text/words";
 import { planWords } from "./entries";
 
 const Link = ({ to }: { to: string | undefined }) => (
@@ -19,10 +19,6 @@ const Link = ({ to }: { to: string | undefined }) => (
     <Name of={shortName(to)} />
   </A>
 );
-
-/** "1–12, 14" */
-export const blocksText = (blocks: BlockRange[]) =>
-  blocks.map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 
 /** What is granted of each block, the fullest first. */
 function BlockTable({ of: blocks, bound }: { of: BlockSpending[]; bound: number }) {
@@ -87,7 +83,8 @@ const used = (run: FilterSpending | undefined) =>
   run ? `${textUp(number(run.spent))} of ${textUp(number(run.granted))}` : "not known yet";
 
 function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Ledger }) {
-  const { spending = {}, grants = [], grantCount, runs = [], overspent = [], pace } = answer;
+  const { spending = {}, grants = [], grantCount, runs = [] } = answer;
+  const { overspent = [], retiredBlocks = [], pace } = answer;
   const runOf = new Map(runs.map((run) => [run.ledger, run]));
   const spent = number(spending.spent);
   const bound = number(spending.bound);
@@ -102,6 +99,9 @@ function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Le
           ` Each of its blocks has the whole bound; this is of the fullest. ${assignment(ledger)}`}
         {ledger.state === "SEALED" && " It is sealed: nothing more is granted."}
       </p>
+      {retiredBlocks.length > 0 && (
+        <p>Blocks {blocksText(retiredBlocks)} are retired: nothing more of them is granted.</p>
+      )}
       {overspent.length > 0 && <Overspent of={overspent} />}
       {pace && <Pace of={pace} isFull={spent >= bound} />}
       {grants.length > 0 && (

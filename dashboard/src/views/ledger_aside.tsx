@@ -14,8 +14,14 @@ import {
 import { Name, said, shortName, visible } from "../text/names";
 import { entriesText, grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
-import { adjacencyWords, filterWords, keeperWords, keyId, policyWords } from "../text/words";
-import { blocksText } from "./budget";
+import {
+  adjacencyWords,
+  blocksText,
+  filterWords,
+  keeperWords,
+  keyId,
+  policyWords,
+} from "../text/words";
 import type { Special } from "./entries";
 
 const MOST_LISTED = 20;
