@@ -15,6 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
@@ -130,7 +131,12 @@ absl::Status CheckReadable(const ServerAccess& access) {
   if (!UsesTls(access)) return absl::OkStatus();
   RETURN_IF_ERROR(ReadPart("ca", access.ca).status());
   RETURN_IF_ERROR(ReadPart("cert", access.certificate).status());
-  return ReadPart("cert_key", access.key).status();
+  // gRPC would ask for the passphrase at the terminal, or say nothing but that no handshake ends.
+  ASSIGN_OR_RETURN(const std::string key, ReadPart("cert_key", access.key));
+  if (!absl::StrContains(key, "ENCRYPTED")) return absl::OkStatus();
+  return FieldError("cert_key", absl::StrCat("must not be encrypted, ", access.key,
+                                             " is (openssl pkey takes the passphrase off; keep "
+                                             "the file readable by you alone)"));
 }
 
 // TLS by the files as they are at each handshake: certificates of a day, and authorities that are

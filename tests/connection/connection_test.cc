@@ -13,6 +13,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "grpcpp/create_channel.h"
+#include "tests/cli/process.h"
 
 namespace dpledger::connection {
 namespace {
@@ -73,12 +74,27 @@ TEST(FromGrpc, TakesNoProxysWordForTheServers) {
         grpc::StatusCode::INTERNAL, grpc::StatusCode::UNKNOWN}) {
     const absl::Status status = FromGrpc({code, "Received http2 header with status: 404"});
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("what is between"));
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("status: 404"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("what is between"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("status: 404"));
   }
 }
 
 // ---- Shared connections ----
+
+TEST(Connect, NamesAKeyThatIsEncrypted) {
+  const dpledger::testing::TemporaryFolder folder;
+  ServerAccess access("https://ledger.example:443");
+  access.certificate = folder.Write("own.pem", "-----BEGIN CERTIFICATE-----\n");
+  for (const char* encrypted : {"-----BEGIN ENCRYPTED PRIVATE KEY-----\n",
+                                "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"}) {
+    access.key = folder.Write("own.key", encrypted);
+    const absl::Status refused = Connect(access).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("cert_key: must not be encrypted"));
+  }
+  access.key = folder.Write("own.key", "-----BEGIN PRIVATE KEY-----\n");  // read at the handshake
+  EXPECT_TRUE(Connect(access).ok());
+}
 
 class Sharing : public ::testing::Test {
  protected:

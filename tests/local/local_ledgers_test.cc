@@ -118,7 +118,8 @@ TEST_F(LocalLedgers, AreMadeWithTheFoldersAboveThem) {
 TEST_F(LocalLedgers, AnswerWhatTheyCostAsTheCommandLineDoes) {
   const auto recorder = Open(Options());
   Release(*recorder, 50);
-  const auto cost = client::ComputeEpsilon(recorder->channel(), recorder->ledger(), kDelta);
+  const auto cost =
+      client::ComputeEpsilon(recorder->servers().channel(), recorder->ledger(), kDelta);
   ASSERT_TRUE(cost.ok()) << cost.status();
   EXPECT_EQ(cost->details().ledgers(0).size(), 102u);  // the declaration, OPENED, two a round
   const auto program = Dpledger({"epsilon", "--noise-multiplier", "2", "--sampling-probability",
@@ -145,7 +146,7 @@ TEST_F(LocalLedgers, AreSharedInOneProcess) {
   const auto other = Open(Options("other"));
   Release(*one, 2);
   Release(*other, 2);
-  const auto cost = client::ComputeEpsilon(one->channel(), one->ledger(), kDelta);
+  const auto cost = client::ComputeEpsilon(one->servers().channel(), one->ledger(), kDelta);
   ASSERT_TRUE(cost.ok()) << cost.status();
   EXPECT_EQ(cost->details().ledgers(0).size(), 11u);
 }
