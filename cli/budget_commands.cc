@@ -184,7 +184,7 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   *declaration.mutable_filter() = flags.filter;
   declaration.set_block_assignment(flags.block_assignment);
   declaration.set_description(flags.description);
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Ask(request));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.place).Ask(request));
   out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }
@@ -285,7 +285,7 @@ absl::Status Grant(const GrantFlags& flags, Output& out) {
   request.mutable_plan()->Assign(events.begin(), events.end());
   if (flags.more) request.set_change(v1::GRANT_MORE);
   if (flags.what_is_spent) request.set_change(v1::GRANT_WHAT_IS_SPENT);
-  ASSIGN_OR_RETURN(const v1::GrantBudgetResponse answer, ServerCalls(flags.server).Ask(request));
+  ASSIGN_OR_RETURN(const v1::GrantBudgetResponse answer, ServerCalls(flags.place).Ask(request));
   v1::BudgetGrant granted;
   *granted.mutable_plan() = request.plan();
   const std::string what =

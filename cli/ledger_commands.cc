@@ -73,7 +73,7 @@ absl::Status Create(const CreateFlags& flags, Output& out) {
   declaration.set_plan_independent(flags.plan_independent);
   declaration.set_released(flags.released);
   declaration.set_description(flags.description);
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.server).Ask(request));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, ServerCalls(flags.place).Ask(request));
   out.Answer(ToText(ledger), ledger);
   return absl::OkStatus();
 }
@@ -138,7 +138,7 @@ absl::Status Append(const AppendFlags& flags, Output& out) {
   if (flags.expected_sequence_option->count() > 0) {
     base.set_expected_sequence(flags.expected_sequence);
   }
-  ServerCalls server(flags.server);
+  ServerCalls server(flags.place);
   ASSIGN_OR_RETURN(const v1::Receipt receipt, SendBatches(MakeBatches(base, file.events), server));
 
   const std::string root = HexEncode(receipt.root_hash());

@@ -22,7 +22,7 @@ namespace {
 struct ForkFlags {
   std::string parent;
   std::string child;
-  connection::ServerAccess server;
+  WritePlace place;
   uint64_t size = 0;
   std::string reason;
   uint64_t planned_rounds = 0;
@@ -33,7 +33,7 @@ struct ForkFlags {
 
 // What is not given stays as the parent declared it.
 absl::Status Fork(const ForkFlags& flags, Output& out) {
-  ServerCalls server(flags.server);
+  ServerCalls server(flags.place);
   v1::ForkLedgerRequest request;
   request.set_parent(flags.parent);
   request.set_parent_size(flags.size);
@@ -63,7 +63,7 @@ void AddFork(flags::App& app, Command& chosen) {
   auto flags = std::make_shared<ForkFlags>();
   AddLedgerName(*command, "PARENT", flags->parent, "the ledger to carry on from")->required();
   AddLedgerName(*command, "CHILD", flags->child, "the new ledger")->required();
-  AddRequiredServer(*command, flags->server);
+  flags->place.AddTo(*command);
   AddCount(*command, "--size", flags->size, 1,
            "how many of the parent's entries it carries; default: all");
   AddText(*command, "--reason", flags->reason, 1024, "why, in your own words");
@@ -95,7 +95,7 @@ absl::Status AppendEntry(const EntryFlags& flags, const v1::NewEntry& entry, con
   request.set_writer(flags.writer);
   request.set_request_id(RequestId(flags.request_id));
   *request.add_entries() = entry;
-  ASSIGN_OR_RETURN(const v1::Receipt receipt, ServerCalls(flags.server).Append(request));
+  ASSIGN_OR_RETURN(const v1::Receipt receipt, ServerCalls(flags.place).Append(request));
   const std::string root = HexEncode(receipt.root_hash());
   v1::Appended answer;
   answer.set_ledger(flags.name);

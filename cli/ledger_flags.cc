@@ -9,7 +9,7 @@ namespace dpledger::cli {
 
 void LedgerFlags::AddTo(flags::App& app) {
   AddLedgerName(app, "NAME", name, "x, or in full projects/{project}/ledgers/x")->required();
-  AddRequiredServer(app, server);
+  place.AddTo(app);
 }
 
 void ReadFlags::AddTo(flags::App& app) {

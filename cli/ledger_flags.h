@@ -1,4 +1,4 @@
-// The flags that the commands below `ledger` share: the ledger's name, the server, the request id.
+// The flags that the commands below `ledger` share: the ledger's name, where it is, the request id.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline constexpr char kOwnWriter[] = "cli";
 
 struct LedgerFlags {
   std::string name;
-  connection::ServerAccess server;
+  WritePlace place;
 
   void AddTo(flags::App& app);
 };

@@ -32,27 +32,59 @@ void AddRequiredPlace(flags::App& app, LedgerPlace& place) {
   app.parse_complete_callback([&place] { place.Check(); });
 }
 
+void WritePlace::AddTo(flags::App& app) {
+  app.add_option("--store", folder,
+                 "in place of a server: the folder of a recorder's ledgers; made if there is none")
+      ->type_name("PATH");
+  AddServer(app, server);
+  app.parse_complete_callback([this] {
+    if (folder.empty()) return CheckServer(server);
+    if (server.address.empty()) return;
+    throw flags::ValidationError("--store", "must not be given with --server: it is one of them");
+  });
+}
+
 #ifdef DPLEDGER_LOCAL_LEDGER
+namespace {
+
+// The caller knows the path as a flag.
+absl::Status OfFlag(const absl::Status& status) {
+  const std::string message(status.message());
+  if (!absl::StartsWith(message, "path: ")) return status;
+  return WithReason(absl::Status(status.code(), absl::StrCat("--store: ", message.substr(6))),
+                    ReasonOf(status));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const std::string& folder) {
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> opened = local::OpenLedgers(folder);
+  if (!opened.ok()) return OfFlag(opened.status());
+  return opened;
+}
+
 absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace& place, bool costs) {
   absl::StatusOr<local::Reading> reading =
       local::OpenToRead(place.stores, local::ReadOptions{.summaries = costs});
-  if (!reading.ok()) {
-    // The caller knows the path as a flag.
-    const std::string message(reading.status().message());
-    if (!absl::StartsWith(message, "path: ")) return reading.status();
-    return WithReason(
-        absl::Status(reading.status().code(), absl::StrCat("--store: ", message.substr(6))),
-        ReasonOf(reading.status()));
-  }
+  if (!reading.ok()) return OfFlag(reading.status());
   return OpenPlace{std::move(reading->channel), std::move(reading->ledgers),
                    std::move(reading->dataset), std::move(reading->assumptions),
                    reading->in_bundles};
 }
 #else
-absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace&, bool) {
+namespace {
+
+absl::Status WithoutFolders() {
   return absl::UnimplementedError(
       "--store: this program was built without local ledgers (DPLEDGER_LOCAL_LEDGER)");
 }
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const std::string&) {
+  return WithoutFolders();
+}
+absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace&, bool) { return WithoutFolders(); }
 #endif
 
 }  // namespace dpledger::cli

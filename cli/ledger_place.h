@@ -27,6 +27,18 @@ struct LedgerPlace {
 // AddTo for a command that does nothing without one.
 void AddRequiredPlace(flags::App& app, LedgerPlace& place);
 
+// Where a command writes: to a server, or into the folder of a recorder's ledgers.
+struct WritePlace {
+  connection::ServerAccess server;
+  std::string folder;
+
+  // Throws flags::ValidationError if both are given, or neither.
+  void AddTo(flags::App& app);
+};
+// A channel to the ledgers in the folder, which is made if there is none. Errors of
+// local::OpenLedgers, which name --store; UNIMPLEMENTED as OpenAtRest.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const std::string& folder);
+
 // Ledgers at rest, as they are asked for.
 struct OpenPlace {
   std::shared_ptr<grpc::Channel> channel;

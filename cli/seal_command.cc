@@ -105,7 +105,7 @@ void SayMissing(const Names& missing, v1::SealLedgerRequest& request) {
 }
 
 absl::Status Seal(const SealFlags& flags, Output& out) {
-  ServerCalls server(flags.server);
+  ServerCalls server(flags.place);
   v1::SealLedgerRequest request;
   request.set_name(flags.name);
   request.set_request_id(RequestId(flags.request_id));

@@ -49,6 +49,10 @@ ServerCalls::ServerCalls(const connection::ServerAccess& server)
       *connection::LogKeys::Parse(connection::Complete(server)->log_key);  // Connect has checked it
 }
 
+ServerCalls::ServerCalls(const WritePlace& place)
+    : ServerCalls(place.folder.empty() ? ServerCalls(place.server)
+                                       : ServerCalls("", OpenPlace(), OpenToWrite(place.folder))) {}
+
 ServerCalls::ServerCalls(const LedgerPlace& place, bool costs)
     : ServerCalls(place.AtRest() ? AtRest(place, costs) : ServerCalls(place.server)) {}
 

@@ -60,6 +60,8 @@ class ServerCalls : public bundle::ServedLedgers {
   // The first call connects. If `server` cannot be dialled at all (client::Connect), every call
   // says why.
   explicit ServerCalls(const connection::ServerAccess& server);
+  // The same, or OpenToWrite.
+  explicit ServerCalls(const WritePlace& place);
   // `costs`: OpenAtRest. If the ledgers cannot be opened, every call says why.
   explicit ServerCalls(const LedgerPlace& place, bool costs = false);
 

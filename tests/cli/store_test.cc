@@ -299,5 +299,59 @@ TEST_F(AtRest, CalibratesWhatIsLeftOfATarget) {
   EXPECT_LE(steps.Number("epsilon.upper"), 2);
 }
 
+// Commands that write take a recorder's folder as they take a server.
+TEST(InAFolder, ABudgetIsMadeAndKept) {
+  const TemporaryFolder folder;
+  const std::string store = folder.File("runs.ledger");
+  const auto run = [&](Words words) {
+    words.insert(words.end(), {"--store", store});
+    return Dpledger(words);
+  };
+  const auto good = [&](const Words& words) {
+    const RunResult result = run(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  const Words declared = {"--dataset", "visits",      "--unit",
+                          "patient",   "--adjacency", "add-or-remove-one"};
+  const auto create = [&](Words words) {
+    words.insert(words.end(), declared.begin(), declared.end());
+    return good(words);
+  };
+  create(
+      {"budget", "create", "all", "--filter", "mixture:8:1e-6", "--block-assignment", "by year"});
+  for (const auto& [name, blocks] : std::map<std::string, std::string>{{"a", "1-4"}, {"b", "5"}}) {
+    create({"ledger", "create", name, "--parameters", "adaptive", "--budget", "all", "--blocks",
+            blocks});
+  }
+  const auto plan = [](const std::string& name) {
+    return Words{"budget", "grant",
+                 "all",    "--for",
+                 name,     "--noise-multiplier",
+                 "1",      "--sampling-probability",
+                 ".01",    "--steps",
+                 "100"};
+  };
+  good(plan("a"));
+  good({"budget", "retire", "all", "--blocks", "5", "--reason", "too old"});
+  const RunResult refused = run(plan("b"));
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("block 5 is retired"));
+  good({"ledger", "append", "a", "--events",
+        folder.Write("run.jsonl", PoissonRounds("0.01", "1", "100"))});
+  EXPECT_EQ(run({"ledger", "append", "a", "--events", folder.File("run.jsonl")}).exit_code, 5);
+  good({"ledger", "note", "a", "--text", "done"});
+  good({"ledger", "seal", "a"});
+  EXPECT_THAT(good({"budget", "show", "all"}),
+              ::testing::AllOf(HasSubstr("retired blocks     5"), HasSubstr("to 1 ledger")));
+  // It is a recorder's folder or none, and one place at a time.
+  EXPECT_THAT(Dpledger({"ledger", "note", "a", "--text", "x", "--store", folder.path()}).err,
+              HasSubstr("--store: "));
+  EXPECT_EQ(
+      Dpledger({"ledger", "note", "a", "--text", "x", "--store", store, "--server", "127.0.0.1:1"})
+          .exit_code,
+      2);
+}
+
 }  // namespace
 }  // namespace dpledger::testing
