@@ -61,6 +61,7 @@ struct Composition {
 // the events describe.
 struct Claimed {
   Composition above, below;
+  uint64_t lines = 0;  // events, or entries of the ledger
 };
 
 }  // namespace dpledger::certify

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "base/value_rules.h"
 #include "certify/laws.h"
 #include "dpledger/v1/event.pb.h"
+#include "dpledger/v1/ledger.pb.h"
 
 namespace dpledger::certify {
 namespace {
@@ -24,11 +26,25 @@ constexpr int kMostLevels = 32;
 constexpr double kMostRuns = 0x1p53;
 constexpr size_t kMostKinds = 64;
 constexpr uint64_t kMostAtoms = 4096;
+constexpr size_t kMostAtomsOfAll = 8192;
 
 using rules::Within;
 
 absl::Status Unknown(std::string_view what) {
   return absl::UnimplementedError(absl::StrCat(ToAbsl(what), ": not covered by this checker"));
+}
+
+// Runs are whole numbers of at most 2^53: doubles hold them, and nothing is rounded away.
+absl::Status AddRuns(double more, double& runs) {
+  if (more > kMostRuns - runs) return Unknown("more than 2^53 runs");
+  runs += more;
+  return absl::OkStatus();
+}
+absl::Status MultiplyRuns(uint64_t times, double& runs) {
+  if (times > static_cast<uint64_t>(kMostRuns) / static_cast<uint64_t>(runs))
+    return Unknown("more than 2^53 runs");
+  runs *= static_cast<double>(times);
+  return absl::OkStatus();
 }
 
 bool Same(const Ball& a, const Ball& b) { return arb_equal(a.get(), b.get()); }
@@ -38,6 +54,52 @@ class Reader {
   explicit Reader(const Neighbours& neighbours) : to_(neighbours) {}
 
   absl::Status Read(const v1::Event& event) {
+    ++lines_;
+    return ReadEvent(event);
+  }
+  // Of a ledger, from the first one on: an answer about it stands on all of them.
+  absl::Status Read(const v1::LedgerEntry& entry) {
+    if (entry.sequence() != lines_)
+      return FieldError("sequence", absl::StrCat("must be ", lines_, ": each entry, in order"));
+    if ((lines_++ == 0) != entry.has_declaration() && !entry.has_fork() && !entry.has_import())
+      return FieldError("declaration", "must be the first entry, and no other");
+    switch (entry.body_case()) {
+      case v1::LedgerEntry::kEvent:
+        if (writer_.empty()) writer_ = entry.writer();
+        if (entry.writer() != writer_) return Unknown("events of several writers");
+        return Within("event", ReadEvent(entry.event()));
+      case v1::LedgerEntry::kOpened:
+      case v1::LedgerEntry::kResume:  // the writer's rounds begin anew
+        if (entry.writer() != writer_) return absl::OkStatus();
+        any_ = false;
+        return CloseRound();
+      case v1::LedgerEntry::kDeclaration:
+      case v1::LedgerEntry::kNote:
+      case v1::LedgerEntry::kCorrection:
+      case v1::LedgerEntry::kWriterClosed:
+      case v1::LedgerEntry::kForkNotice:
+      case v1::LedgerEntry::kGranted:
+      case v1::LedgerEntry::kSeal:
+        return absl::OkStatus();
+      default:  // what it stands on is elsewhere, or came late, or may be missing
+        return Unknown("a fork, a copy, or a ledger with late entries or conflicts");
+    }
+  }
+  absl::StatusOr<Claimed> Finish() {
+    if (!released_) return FieldError("--events", "must hold an event");
+    RETURN_IF_ERROR(CloseRound());
+    Claimed claimed;
+    claimed.lines = lines_;
+    claimed.below = above_;
+    claimed.below.curves.clear();
+    claimed.below.variance = above_.variance + below_variance_;
+    claimed.above = std::move(above_);
+    return claimed;
+  }
+
+ private:
+  absl::Status ReadEvent(const v1::Event& event) {
+    released_ = true;
     switch (event.kind_case()) {
       case v1::Event::kSampling:
         return Within("sampling", Open(event.sampling()));
@@ -52,17 +114,7 @@ class Reader {
     }
     return FieldError("kind", "must be set");
   }
-  absl::StatusOr<Claimed> Finish() {
-    RETURN_IF_ERROR(CloseRound());
-    Claimed claimed;
-    claimed.below = above_;
-    claimed.below.curves.clear();
-    claimed.below.variance = above_.variance + below_variance_;
-    claimed.above = std::move(above_);
-    return claimed;
-  }
 
- private:
   bool replaced() const { return to_.adjacency == v1::REPLACE_ONE; }
   // How much farther apart neighbours are than by one record's own contribution.
   double Times() const { return static_cast<double>(to_.group_size) * (replaced() ? 2 : 1); }
@@ -79,9 +131,9 @@ class Reader {
     const Ball mu = Sqrt(square);
     for (SampledGaussian& step : above_.sampled) {
       if (!Same(step.q, q) || !Same(step.mu, mu)) continue;
-      step.count += count;
-      return step.count <= kMostRuns ? absl::OkStatus() : Unknown("more than 2^53 runs");
+      return AddRuns(count, step.count);
     }
+    if (count > kMostRuns) return Unknown("more than 2^53 runs");
     if (above_.sampled.size() == kMostKinds) return Unknown("more than 64 kinds of sampled steps");
     above_.sampled.push_back({q, mu, against, count});
     return absl::OkStatus();
@@ -90,11 +142,13 @@ class Reader {
   absl::Status AddPair(Pair pair, v1::MechanismEvent event, double count) {
     event.clear_count();
     const auto [known, added] = places_.try_emplace(event.SerializeAsString(), above_.pairs.size());
-    if (added) above_.pairs.push_back(std::move(pair));
-    if (above_.pairs.size() > kMostKinds) return Unknown("more than 64 pairs");
-    double& runs = above_.pairs[known->second].count;
-    runs += count;
-    return runs <= kMostRuns ? absl::OkStatus() : Unknown("more than 2^53 runs");
+    if (added) {
+      atoms_ += pair.remove.atoms.size();
+      above_.pairs.push_back(std::move(pair));
+    }
+    if (above_.pairs.size() > kMostKinds || atoms_ > kMostAtomsOfAll)
+      return Unknown("more than 64 pairs, or 8192 outcomes of all of them");
+    return AddRuns(count, above_.pairs[known->second].count);
   }
   // `rho` of a Gaussian that the curve allows.
   void AddCurve(Curve curve, const Ball& rho, double count) {
@@ -167,8 +221,8 @@ class Reader {
   absl::Status Mechanism(const v1::MechanismEvent& event, double runs, int level) {
     if (level > kMostLevels) return FieldError("event", "must be at most 32 levels deep");
     if (event.has_count()) RETURN_IF_ERROR(rules::Count("count", event.count()));
-    const double count = runs * (event.has_count() ? static_cast<double>(event.count()) : 1);
-    if (count > kMostRuns) return Unknown("more than 2^53 runs");
+    double count = runs;
+    RETURN_IF_ERROR(MultiplyRuns(event.has_count() ? event.count() : 1, count));
     switch (event.kind_case()) {
       case v1::MechanismEvent::kComposed:
         RETURN_IF_ERROR(rules::NotEmpty("composed.events", event.composed().events_size()));
@@ -180,8 +234,8 @@ class Reader {
       case v1::MechanismEvent::kSelfComposed: {
         const v1::SelfComposed& self = event.self_composed();
         RETURN_IF_ERROR(rules::Count("self_composed.count", self.count()));
-        const double all = count * static_cast<double>(self.count());
-        return Within("self_composed.event", Mechanism(self.event(), all, level + 1));
+        RETURN_IF_ERROR(MultiplyRuns(self.count(), count));
+        return Within("self_composed.event", Mechanism(self.event(), count, level + 1));
       }
       case v1::MechanismEvent::kPoissonSampled: {
         Ball q = 1.0;
@@ -246,10 +300,11 @@ class Reader {
   absl::StatusOr<Ball> JointSquare(const v1::MechanismEvent& event, double runs, int level) const {
     if (level > kMostLevels) return FieldError("event", "must be at most 32 levels deep");
     if (event.has_count()) RETURN_IF_ERROR(rules::Count("count", event.count()));
-    double count = runs * (event.has_count() ? static_cast<double>(event.count()) : 1);
+    double count = runs;
+    RETURN_IF_ERROR(MultiplyRuns(event.has_count() ? event.count() : 1, count));
     if (event.has_self_composed()) {
       RETURN_IF_ERROR(rules::Count("self_composed.count", event.self_composed().count()));
-      count *= static_cast<double>(event.self_composed().count());
+      RETURN_IF_ERROR(MultiplyRuns(event.self_composed().count(), count));
       return JointSquare(event.self_composed().event(), count, level + 1);
     }
     if (event.has_composed()) {
@@ -261,7 +316,6 @@ class Reader {
       }
       return sum;
     }
-    if (count > kMostRuns) return Unknown("more than 2^53 runs");
     if (!event.has_gaussian() && !event.has_matrix_mechanism())
       return Unknown("a Poisson sample of anything but Gaussians");
     ASSIGN_OR_RETURN(const Ball square, OneSquare(event));
@@ -299,6 +353,8 @@ class Reader {
   absl::Status DiscreteGaussian(const v1::DiscreteGaussian& noise, double count) {
     RETURN_IF_ERROR(rules::Positive("sigma", noise.sigma()));
     RETURN_IF_ERROR(rules::WholeIn(1, rules::kMaxWhole, "sensitivity", noise.sensitivity()));
+    if (noise.has_dimension())
+      RETURN_IF_ERROR(rules::WholeIn(1, rules::kMaxWhole, "dimension", noise.dimension()));
     if (noise.dimension() == 1) return Unknown("discrete_gaussian of one dimension");
     const Ball distance = Ball(static_cast<double>(noise.sensitivity())) * Times() / noise.sigma();
     AddCurve({0.0, distance * distance / 2.0, {}, {}, 0}, 0.0, count);
@@ -361,6 +417,10 @@ class Reader {
   Neighbours to_;
   Composition above_;
   Ball below_variance_ = 0.0;
+  uint64_t lines_ = 0;
+  bool released_ = false;                 // an event was read
+  std::string writer_;                    // of a ledger's events; empty: none yet
+  size_t atoms_ = 0;                      // of all pairs
   std::map<std::string, size_t> places_;  // of pairs
   // The round that is open, if `any_` was.
   bool any_ = false;
@@ -374,18 +434,26 @@ absl::StatusOr<Claimed> ReadHistory(std::string_view lines, const Neighbours& ne
   const Bits exact(kExactBits);
   Reader reader(neighbours);
   int number = 0;
+  std::optional<bool> is_ledger;
+  const auto parse = [](absl::string_view line, google::protobuf::Message& message) {
+    return google::protobuf::util::JsonStringToMessage(
+        google::protobuf::StringPiece(line.data(), line.size()), &message);
+  };
   for (const absl::string_view line : absl::StrSplit(ToAbsl(lines), '\n')) {
     ++number;
     if (line.find_first_not_of(" \t\r") == absl::string_view::npos) continue;
     const std::string where = absl::StrCat("line ", number);
     v1::Event event;
-    const auto parsed = google::protobuf::util::JsonStringToMessage(
-        google::protobuf::StringPiece(line.data(), line.size()), &event);
+    v1::LedgerEntry entry;
+    // The first line says which of them all are.
+    if (!is_ledger.has_value()) is_ledger = !parse(line, event).ok() && parse(line, entry).ok();
+    const auto parsed = *is_ledger ? parse(line, entry) : parse(line, event);
     if (!parsed.ok()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(where, ": no event in proto JSON: ", std::string(parsed.message())));
+          absl::StrCat(where, ": no ", *is_ledger ? "entry" : "event",
+                       " in proto JSON: ", std::string(parsed.message())));
     }
-    RETURN_IF_ERROR(Within(where, reader.Read(event)));
+    RETURN_IF_ERROR(Within(where, *is_ledger ? reader.Read(entry) : reader.Read(event)));
   }
   return reader.Finish();
 }

@@ -16,9 +16,9 @@ struct Neighbours {
   uint64_t group_size = 1;
 };
 
-// One event a line, of one writer. INVALID_ARGUMENT: a line is no event, or a value breaks a rule;
-// the error names the line and the field. UNIMPLEMENTED: nothing here checks such an event under
-// this adjacency or for a group of so many.
+// One event a line, of one writer; or one entry of a ledger a line, all of them. INVALID_ARGUMENT:
+// a line is no event, or a value breaks a rule; the error names the line and the field.
+// UNIMPLEMENTED: nothing here checks such an event under this adjacency or for a group of so many.
 absl::StatusOr<Claimed> ReadHistory(std::string_view lines, const Neighbours& neighbours);
 
 }  // namespace dpledger::certify

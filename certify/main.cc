@@ -46,6 +46,7 @@ const std::map<std::string, v1::Adjacency> kAdjacencies = {
 struct Question {
   Claim claim;
   Neighbours neighbours;
+  std::optional<uint64_t> lines;  // that the answer stands on
 };
 
 struct Flags {
@@ -100,6 +101,9 @@ absl::StatusOr<Question> FromAnswer(const std::string& path) {
     return absl::UnimplementedError("details.regime: only FIXED_PLAN is covered by this checker");
   }
   question.neighbours = {details.adjacency(), std::max<uint64_t>(1, details.group_size())};
+  if (details.ledgers_size() > 1)
+    return absl::UnimplementedError("details.ledgers: only one ledger is covered by this checker");
+  question.lines = details.entries();
   if (!v1::Adjacency_IsValid(details.adjacency()) || details.adjacency() == 0)
     return FieldError("details.adjacency", "must be stated");
   return question;
@@ -147,6 +151,10 @@ absl::StatusOr<Exit> Run(const Flags& flags) {
   RETURN_IF_ERROR(rules::WholeIn(1, 1024, "group_size", question.neighbours.group_size));
   ASSIGN_OR_RETURN(const std::string events, Content(flags.events));
   ASSIGN_OR_RETURN(const Claimed history, ReadHistory(events, question.neighbours));
+  if (question.lines.has_value() && *question.lines != history.lines) {
+    return FieldError("details.entries", absl::StrCat("must be as many as --events holds, ",
+                                                      history.lines, ", got ", *question.lines));
+  }
   if (flags.json) std::cout << "{";
   const Finding upper = CheckUpper(history, question.claim);
   Print("upper", upper, flags.json);
@@ -167,7 +175,8 @@ int Main(int argc, char** argv) {
                                 "What `dpledger epsilon --json`, `dpledger delta --json` or the "
                                 "HTTP API printed; - is standard input");
   app.add_option("--events", flags.events,
-                 "The events that were asked about, one in proto JSON a line; - is standard input")
+                 "The events that were asked about, one in proto JSON a line, or all entries of a "
+                 "ledger, as `dpledger ledger read` prints them; - is standard input")
       ->required()
       ->type_name("FILE");
   const auto number = [&](const char* flag, std::optional<double>& value, const char* help) {

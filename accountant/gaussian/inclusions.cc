@@ -109,7 +109,9 @@ double Inclusions::LogDeltaUp(double epsilon) const {
   const double shown = 1 + mean + 2 * epsilon / (mu * mu);
   const double high = std::log(1e11 * odds * shown + 1);
   const double low = std::fmin(high, std::log(1e-7 * epsilon / mean));
-  const double small = std::log1p(q * std::expm1(low)), share = odds * std::exp(-high);
+  // Near -1, log1p takes its argument's rounding many times; 1 - q is exact there.
+  const double dip = q * std::expm1(low), share = odds * std::exp(-high);
+  const double small = dip > -0.5 ? std::log1p(dip) : std::log((1 - q) + q * std::exp(low));
   const double lost = NormalTail(mu / 2 - high / mu), seen = NormalTail(low / mu + mu / 2);
   const double between = 1.001 * count * (q * lost + (low < high ? seen : 0.0));
   const double missed = 1.001 * count * lost / odds;

@@ -282,6 +282,23 @@ TEST(LogChernoff, IsAboveClosedForms) {
   }
 }
 
+// Where one outcome alone is above ε, and the order is its own, the bound is δ itself.
+TEST(LogChernoff, IsReachedByOneOutcome) {
+  const Bits wide(192);
+  const double epsilon = 0.7;
+  for (const double r : {0.1, 1.0, 2.5, 9.0}) {
+    Pair pair;
+    pair.count = 1;
+    pair.remove.atoms = {{0.3, Ball(epsilon) + Log1P(Ball(1.0) / r)}, {0.7, -1e4}};
+    Composition of;
+    of.pairs.push_back(pair);
+    const Ball bound = LogChernoff(of, Direction::kRemove, epsilon, {r, {}});
+    const Ball truth = Log(Ball(0.3) / (Ball(r) + 1.0));
+    EXPECT_FALSE(CertainlyLess(bound, truth)) << r;
+    EXPECT_TRUE(CertainlyLess(bound, truth + 1e-12)) << r;
+  }
+}
+
 // ---- Closed forms by other ways ----
 
 // The sum over all orders of outcomes, two at a time.

@@ -117,13 +117,73 @@ TEST(Program, RefusesEndsThatAreNone) {
   const Ended no_answer = Certify(events, File("answer", "{\"size\":\"3\"}"));
   EXPECT_EQ(no_answer.code, 2) << no_answer.output;
 }
+// 2^53 and one more run are 2^53 to a double: a claim without the last ones was proved.
+TEST(Program, RoundsNoRunAway) {
+  const auto stated = [](const std::string& count) {
+    return Mechanism("\"count\":\"" + count +
+                     "\",\"epsilonDelta\":{\"epsilon\":1.1368683772161603e-13,\"delta\":0}");
+  };
+  const std::string ends = "--delta 0 --lower 1024 --upper 1024";
+  EXPECT_EQ(Certify(stated("9007199254740992"), ends).code, 0);
+  EXPECT_EQ(Certify(stated("9007199254740992") + stated("1"), ends).code, 3);
+  const Ended nested = Certify(
+      Mechanism("\"count\":\"3002399751580331\",\"selfComposed\":{\"count\":\"3\",\"event\":{"
+                "\"epsilonDelta\":{\"epsilon\":1,\"delta\":0}}}"),
+      "--delta 0 --lower 1 --upper 9007199254740992");
+  EXPECT_EQ(nested.code, 3) << nested.output;
+}
+TEST(Program, TakesALedgersEntriesAllOrNone) {
+  const auto entry = [](int sequence, const std::string& writer, const std::string& body) {
+    return absl::StrCat("{\"sequence\":\"", sequence, "\",\"writer\":\"", writer, "\",", body,
+                        "}\n");
+  };
+  const std::string first = entry(0, "", "\"declaration\":{\"dataset\":\"x\"}");
+  const auto event = [&](int sequence, const std::string& writer, std::string of) {
+    of.pop_back();
+    return entry(sequence, writer, "\"event\":" + of);
+  };
+  const std::string sampling =
+      "{\"sampling\":{\"round\":\"1\",\"scheme\":{\"poisson\":{\"probability\":0.001}}}}\n";
+  const std::string sum =
+      "{\"sumQuery\":{\"round\":\"1\",\"query\":{\"l2NormBound\":1,\"noiseStddev\":1}}}\n";
+  const std::string ends = "--delta 1e-2 --lower 0 --upper 0.1";
+  const std::string whole = first + event(1, "a", sampling) + event(2, "a", sum);
+  EXPECT_EQ(Certify(whole, ends).code, 0) << Certify(whole, ends).output;
+  // Of two writers, one's sum is of a round that the other one's sample does not speak of.
+  const std::string mixed =
+      first + event(1, "a", sampling) + event(2, "b", sum) + event(3, "a", sum);
+  EXPECT_THAT(Certify(mixed, ends).output, HasSubstr("events of several writers"));
+  EXPECT_EQ(Certify(mixed, ends).code, 3);
+  // Another opening of the writer begins its rounds anew: what it sums has no sample.
+  const std::string opened = first + event(1, "a", sampling) +
+                             entry(2, "a", "\"opened\":{\"incarnation\":\"z\"}") +
+                             event(3, "a", sum);
+  EXPECT_EQ(Certify(opened, ends).code, 1) << Certify(opened, ends).output;
+  for (const auto& [events, code] :
+       std::vector<std::pair<std::string, int>>{{first + event(2, "a", sum), 2},  // one is missing
+                                                {event(0, "a", sum), 2},
+                                                {first, 2},  // nothing was released
+                                                {"", 2},
+                                                {first + entry(1, "a", "\"lateEvent\":{}"), 3},
+                                                {entry(0, "", "\"fork\":{\"parent\":\"x\"}"), 3}}) {
+    EXPECT_EQ(Certify(events, ends).code, code) << events;
+  }
+}
+TEST(Program, RefusesAnAnswerAboutOtherEvents) {
+  const std::string one = PoissonRounds(0.01, 1, 10000);
+  const Ended asked = RunProgram("dpledger", absl::StrCat("epsilon --delta 1e-5 --events ",
+                                                          File("two", one + one), " --json"));
+  ASSERT_EQ(asked.code, 0) << asked.output;
+  const Ended checked = Certify(one, File("answer", asked.output));
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_THAT(checked.output, HasSubstr("details.entries: must be as many as --events holds"));
+}
 TEST(Program, BearsExtremeNumbers) {
-  for (const std::string& events :
-       {PoissonRounds(1e-300, 1e-100, 9007199254740992), PoissonRounds(1, 1e100, 1),
-        PoissonRounds(0.5, 1e-9, 1000000), PoissonRounds(0.5, 1e300, 1), std::string(),
-        Mechanism("\"nonPrivate\":{}"),
-        Mechanism("\"epsilonDelta\":{\"epsilon\":1e300,\"delta\":1}"),
-        Mechanism("\"laplace\":{\"noiseMultiplier\":1e-300}")}) {
+  for (const std::string& events : {PoissonRounds(1e-300, 1e-100, 9007199254740992),
+                                    PoissonRounds(1, 1e100, 1), PoissonRounds(0.5, 1e-9, 1000000),
+                                    PoissonRounds(0.5, 1e300, 1), Mechanism("\"nonPrivate\":{}"),
+                                    Mechanism("\"epsilonDelta\":{\"epsilon\":1e300,\"delta\":1}"),
+                                    Mechanism("\"laplace\":{\"noiseMultiplier\":1e-300}")}) {
     for (const char* ends : {"--delta 1e-5 --lower 0 --upper inf", "--delta 0 --lower 0 --upper 1",
                              "--delta 1e-300 --lower 1 --upper 1e300"}) {
       const Ended ended = Certify(events, ends);
