@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/status.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "tests/fault/observed_notaries.h"
 #include "tests/fault/power_rounds.h"
@@ -80,16 +81,22 @@ Failover FailOver(PostgresServer& primary, PostgresServer& standby, const std::s
   load.Stop(behind ? absl::ZeroDuration() : absl::Minutes(1));
   notaries.Stop();
   failover.wrong = load.surprises();
-  const auto end = stores[0]->Get(ledger);
+  // A server that acknowledged what is gone says so, and no other one does.
+  const absl::Status own = stores[0]->Get(ledger).status();
+  EXPECT_EQ(ReasonOf(own).reason, behind ? "DATABASE_WENT_BACK" : "") << own;
+  EXPECT_EQ(stores[0]->Healthy(), !behind);
+  // As one that was started again, which has acknowledged nothing.
+  const std::unique_ptr<LedgerStore> again = Open({&primary, &standby});
+  const auto end = again->Get(ledger);
   EXPECT_TRUE(end.ok()) << end.status();
-  const std::vector<std::string> entries = ReadAll(*stores[0], ledger);
+  const std::vector<std::string> entries = ReadAll(*again, ledger);
   for (std::string& wrong : WrongWith(entries, end->root_hash(), load.acknowledged())) {
     failover.wrong.push_back(std::move(wrong));
   }
   if (!behind && entries.size() != 1 + 2 * load.acknowledged().size()) {
     failover.wrong.push_back(absl::StrCat(entries.size(), " entries are not what was answered"));
   }
-  for (std::string& wrong : notaries.WrongWith(*stores[0])) {
+  for (std::string& wrong : notaries.WrongWith(*again)) {
     failover.wrong.push_back(std::move(wrong));
   }
   failover.acknowledged = load.acknowledged().size();

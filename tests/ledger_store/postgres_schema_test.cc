@@ -2,13 +2,13 @@
 // accept.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "ledger_store/postgres/connection.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "ledger_store/postgres/schema.h"
+#include "tests/cli/process.h"
 #include "tests/ledger_store/postgres_server.h"
 #include "tests/ledger_store/requests.h"
 
@@ -81,7 +81,7 @@ TEST(PostgresLoss, NothingIsAcknowledgedByADatabaseThatHasGoneBack) {
     server.Stop();
     const std::string place = server.folder() + "/";
     std::filesystem::remove_all(place + to);
-    ASSERT_EQ(std::system(absl::StrCat("cp -a ", place, from, " ", place, to).c_str()), 0);
+    ASSERT_EQ(testing::RunProgram({"/bin/cp", "-a", place + from, place + to}).exit_code, 0);
     server.Start();
   };
   put_aside("data", "earlier");

@@ -49,8 +49,8 @@ const std::vector<Home>& Homes() {
        {"connection/", "registry/server_source.cc", "server/", "client/", "local/", "cli/",
         "examples/", "tests/", "bench/"}},
       {"google/protobuf/",
-       {"accounting/", "events/", "ledger/", "ledger_store/", "server/", "client/", "cli/",
-        "examples/", "tests/", "bench/"}},
+       {"accounting/", "certify/", "events/", "ledger/", "ledger_store/", "server/", "client/",
+        "cli/", "examples/", "tests/", "bench/"}},
   };
   return homes;
 }

@@ -251,8 +251,8 @@ class Checks {
     const named = trusted.filter((key) => key.name === origin);
     const strange = named.find((key) => !isAmong(keys)(key));
     if (strange) {
-      const words = `your key ${strange.id} has this registry’s name, ${origin}, but has not signed`;
-      throw new Difference(`${words} it, and it does not know that key. It was signed by ${id}`);
+      const words = `your key ${strange.id} has this registry’s name, ${origin}, but has not`;
+      throw new Difference(`${words} signed it, and it does not know that key. It was signed by ${id}`);
     }
     if (named.length) {
       const words = `Your key ${idsOf(named)} is one that this registry names, but it did not sign`;
