@@ -252,7 +252,9 @@ class Checks {
     const strange = named.find((key) => !isAmong(keys)(key));
     if (strange) {
       const words = `your key ${strange.id} has this registry’s name, ${origin}, but has not`;
-      throw new Difference(`${words} signed it, and it does not know that key. It was signed by ${id}`);
+      throw new Difference(
+        `${words} signed it, and it does not know that key. It was signed by ${id}`,
+      );
     }
     if (named.length) {
       const words = `Your key ${idsOf(named)} is one that this registry names, but it did not sign`;
