@@ -19,7 +19,7 @@
 #include "certify/verify.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "flags/app.h"
-#include "flags/reference.h"
+#include "flags/mistyped.h"
 
 namespace dpledger::certify {
 namespace {
@@ -56,9 +56,11 @@ struct Flags {
   bool json = false;
 };
 
-absl::StatusOr<std::string> Content(const std::string& path) {
-  if (path != "-") return ReadFile(path);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+absl::StatusOr<std::string> Content(const char* flag, const std::string& path) {
+  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  absl::StatusOr<std::string> content = ReadFile(path);
+  if (!content.ok()) return FieldError(flag, std::string(content.status().message()));
+  return content;
 }
 
 absl::Status CheckClaim(const Claim& claim) {
@@ -81,7 +83,7 @@ bool Parsed(const std::string& json, Message& message) {
 }
 
 absl::StatusOr<Question> FromAnswer(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, Content(path));
+  ASSIGN_OR_RETURN(const std::string text, Content("ANSWER", path));
   Question question;
   Claim& claim = question.claim;
   v1::AnswerDetails details;
@@ -149,7 +151,7 @@ absl::StatusOr<Exit> Run(const Flags& flags) {
                    flags.answer.empty() ? FromFlags(flags) : FromAnswer(flags.answer));
   RETURN_IF_ERROR(CheckClaim(question.claim));
   RETURN_IF_ERROR(rules::WholeIn(1, 1024, "group_size", question.neighbours.group_size));
-  ASSIGN_OR_RETURN(const std::string events, Content(flags.events));
+  ASSIGN_OR_RETURN(const std::string events, Content("--events", flags.events));
   ASSIGN_OR_RETURN(const Claimed history, ReadHistory(events, question.neighbours));
   if (question.lines.has_value() && *question.lines != history.lines) {
     return FieldError("details.entries", absl::StrCat("must be as many as --events holds, ",
@@ -193,17 +195,18 @@ int Main(int argc, char** argv) {
   app.add_option("--group-size", flags.group_size, "Neighbours differ in up to so many records")
       ->excludes(answer);
   app.add_flag("--json", flags.json, "Print one JSON object");
-  if (const std::optional<int> done = flags::RunReferenceCommand(
-          argc, argv, app,
-          {.section = "1", .version = "dpledger " DPLEDGER_VERSION, .manual = "User Commands"})) {
-    return *done;
-  }
   try {
     app.parse(argc, argv);
   } catch (const flags::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadInput;
+    // A mistyped flag is also a missing one.
+    const std::string mistyped = flags::Mistyped(app);
+    if (mistyped.empty()) return app.exit(error) == 0 ? 0 : kBadInput;
+    std::cerr << mistyped << "\n";
+    return kBadInput;
   }
-  const absl::StatusOr<Exit> done = Run(flags);
+  absl::StatusOr<Exit> done = Run(flags);
+  // A verdict that nobody got is none.
+  if (done.ok() && !std::cout.flush()) done = FieldError("stdout", "not all was written");
   if (done.ok()) return *done;
   std::cerr << FromAbsl(done.status().message()) << "\n";
   return absl::IsUnimplemented(done.status()) ? kNotCovered : kBadInput;

@@ -114,6 +114,12 @@ TEST(Program, RefusesEndsThatAreNone) {
     EXPECT_EQ(ended.code, 2) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr(words));
   }
+  EXPECT_THAT(RunProgram("dpledger-certify", "--evnts x").output, HasSubstr("--evnts"));
+  const Ended no_file =
+      RunProgram("dpledger-certify", "--events /nowhere --delta .1 --lower 0 --upper 1");
+  EXPECT_EQ(no_file.code, 2);
+  EXPECT_THAT(no_file.output, HasSubstr("--events: open /nowhere"));
+  EXPECT_EQ(Certify(events, "--delta 1e-5 --lower 0 --upper 9 > /dev/full").code, 2);
   const Ended no_answer = Certify(events, File("answer", "{\"size\":\"3\"}"));
   EXPECT_EQ(no_answer.code, 2) << no_answer.output;
 }
