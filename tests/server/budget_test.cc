@@ -388,6 +388,28 @@ TEST_F(BudgetTest, NothingMoreIsGrantedOfRetiredBlocks) {
   EXPECT_EQ(SizeOf("budget"), 8u);  // the refused ones are not there
 }
 
+// A long budget is not read again from its first entry on.
+TEST_F(BudgetTest, WhatIsGrantedAndRetiredIsInItsStoredTable) {
+  CreateBudget(kRho, "the month of the first visit");
+  CreateRunOn("spring", "1-6");
+  ASSERT_TRUE(Grant("spring", {Gaussian(2)}).ok());
+  ASSERT_TRUE(Retire("5-6").ok());
+  for (int part = 0; part < 4; ++part) {
+    v1::AppendBatchRequest notes = Batch(LedgerName("budget"), "w", absl::StrCat("notes", part));
+    for (int i = 0; i < 3000; ++i) notes.add_entries()->mutable_note()->set_text("seen");
+    ASSERT_TRUE(rig_.store().Append(notes).ok());
+  }
+  const double spent = Ask().spending().spent();
+  const auto table = rig_.store().GetHistory(LedgerName("budget"));
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->grants_size(), 1);
+  EXPECT_EQ(events::BlocksText(table->retired_blocks()), "5-6");
+  Restart();
+  EXPECT_EQ(Ask().spending().spent(), spent);
+  EXPECT_EQ(events::BlocksText(Ask().retired_blocks()), "5-6");
+  EXPECT_EQ(ReasonOf(Grant("spring", {Gaussian(1.9)})).reason, "BLOCK_RETIRED");
+}
+
 TEST_F(BudgetTest, RefusesToRetireWhatIsNoBlock) {
   CreateBudget(kRho);
   EXPECT_TRUE(
