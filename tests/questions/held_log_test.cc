@@ -51,6 +51,21 @@ TEST_F(HeldLogTest, FindsTheGrantThatDidNotFitInOneBlock) {
   EXPECT_NE(found.message().find("in block 9"), std::string::npos) << found;
 }
 
+TEST_F(HeldLogTest, FindsTheGrantOfARetiredBlock) {
+  ASSERT_EQ(Declare("kind: BUDGET block_assignment: 'region'"), absl::OkStatus());
+  const auto grant = [&](const std::string& ledger, int first, int last) {
+    return Add(absl::StrCat("grant { ", GrantTo(ledger), " blocks { first: ", first,
+                            " last: ", last, " } }"));
+  };
+  EXPECT_TRUE(grant("r", 1, 5).ok());
+  EXPECT_TRUE(Add("writer: 'a' retired_blocks { blocks { first: 5 last: 7 } }").ok());
+  EXPECT_TRUE(grant("r", 1, 5).ok());  // as before
+  EXPECT_TRUE(grant("s", 1, 4).ok());
+  const absl::Status found = grant("t", 6, 9);
+  EXPECT_EQ(ReasonOf(found).reason, "BLOCK_RETIRED") << found;
+  EXPECT_EQ(ReasonOf(found).metadata["sequence"], "5");
+}
+
 TEST_F(HeldLogTest, FindsTheGrantThatDidNotFit) {
   ASSERT_EQ(Declare("kind: BUDGET"), absl::OkStatus());
   EXPECT_TRUE(Add(absl::StrCat("grant { ", GrantTo("r"), "}")).ok());
