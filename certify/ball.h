@@ -84,10 +84,9 @@ class Complex {
   acb_ptr get() { return z_; }
   acb_srcptr get() const { return z_; }
   Ball Re() const { return Ball(acb_realref(z_)); }
+  Ball Im() const { return Ball(acb_imagref(z_)); }
   bool MayBeZero() const { return acb_contains_zero(z_); }
-  Complex Widened(const Ball& by) const {
-    return {Re().Widened(by), Ball(acb_imagref(z_)).Widened(by)};
-  }
+  Complex Widened(const Ball& by) const { return {Re().Widened(by), Im().Widened(by)}; }
 
  private:
   acb_t z_;

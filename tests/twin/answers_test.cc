@@ -38,7 +38,7 @@ class Truth {
       return DeltaOfOneStep(kinds[0].q, mu, add, epsilon);
     }
     const Ball above = DeltaUpByChernoff(kinds, epsilon);
-    if (above.Upper() <= setting_.delta) return Around(above);
+    if (Upper(above) <= setting_.delta) return Around(above);
     std::optional<Profile>& laid = laid_[add];
     if (!laid.has_value() && !out_of_reach_[add]) {
       Effort effort;
@@ -75,19 +75,19 @@ Verdict JudgeEpsilon(const Setting& setting, Truth& truth, const Interval& epsil
   if (epsilon.upper() < kInfinity) {
     const Ball remove = truth.DeltaAt(false, epsilon.upper()),
                add = truth.DeltaAt(true, epsilon.upper());
-    verdict.wrong = CertainlyBelow(delta, remove) || CertainlyBelow(delta, add);
+    verdict.wrong = CertainlyLess(delta, remove) || CertainlyLess(delta, add);
     verdict.proved_upper =
-        !CertainlyBelow(delta, remove.Greatest()) && !CertainlyBelow(delta, add.Greatest());
+        !CertainlyLess(delta, remove.Greatest()) && !CertainlyLess(delta, add.Greatest());
   } else {
     verdict.proved_upper = true;
   }
   if (epsilon.lower() > 0) {
     const Ball remove = truth.DeltaAt(false, epsilon.lower());
-    verdict.proved_lower = !CertainlyBelow(remove.Least(), delta);
+    verdict.proved_lower = !CertainlyLess(remove.Least(), delta);
     if (!verdict.proved_lower) {
       const Ball add = truth.DeltaAt(true, epsilon.lower());
-      verdict.proved_lower = !CertainlyBelow(add.Least(), delta);
-      verdict.wrong |= CertainlyBelow(remove, delta) && CertainlyBelow(add, delta);
+      verdict.proved_lower = !CertainlyLess(add.Least(), delta);
+      verdict.wrong |= CertainlyLess(remove, delta) && CertainlyLess(add, delta);
     }
   } else {
     verdict.proved_lower = true;
@@ -196,10 +196,10 @@ TEST(AnswersOfTwoKinds, ContainTheTruth) {
       const Interval& epsilon = answer->value;
       const auto profile = Profile::Lay(kinds, epsilon.upper(), std::log(delta));
       ASSERT_TRUE(profile.has_value());
-      EXPECT_LE(profile->DeltaAt(epsilon.upper()).Upper(), delta) << accountant::MethodName(method);
+      EXPECT_LE(Upper(profile->DeltaAt(epsilon.upper())), delta) << accountant::MethodName(method);
       if (method == Method::kRdp) continue;
-      EXPECT_GE(profile->DeltaAt(epsilon.lower()).Lower(), delta) << accountant::MethodName(method);
-      EXPECT_GT(profile->DeltaAt(epsilon.upper() * 0.999).Lower(), delta) << "it is not wide";
+      EXPECT_GE(Lower(profile->DeltaAt(epsilon.lower())), delta) << accountant::MethodName(method);
+      EXPECT_GT(Lower(profile->DeltaAt(epsilon.upper() * 0.999)), delta) << "it is not wide";
     }
   }
 }

@@ -40,9 +40,9 @@ TEST(RenyiMoments, AreNeverBelowTheTwinsAndLittleAbove) {
     const Ball truth = LogMoment(q, mu, order);
     ASSERT_TRUE(truth.IsFinite()) << q << " " << mu << " " << order;
     const double found = accountant::rdp::LogMomentUp(q, mu, order);
-    EXPECT_FALSE(CertainlyBelow(Ball(found), truth)) << q << " " << mu << " " << order;
+    EXPECT_FALSE(CertainlyLess(Ball(found), truth)) << q << " " << mu << " " << order;
     // The quadrature's floor shows where A - 1 is below it.
-    EXPECT_LE(found, truth.Upper() * (1 + 1e-6) + 1e-58) << q << " " << mu << " " << order;
+    EXPECT_LE(found, Upper(truth) * (1 + 1e-6) + 1e-58) << q << " " << mu << " " << order;
   };
   for (size_t i = 0; i < SettingsOf(80); ++i) {
     const double q = std::exp(std::log(1e-6) * uniform(random)),
@@ -75,20 +75,20 @@ TEST(StepsOnALine, HaveTheTwinsTransformWithinTheirErrors) {
       const Transform transform(kind, {}, kind.Power(c), spacing * kNodes, 75);
       if (!transform.ok()) continue;
       ++compared;
-      const std::vector<ComplexBall> line = transform.OnLine(spacing, kNodes + 1);
+      const std::vector<Complex> line = transform.OnLine(spacing, kNodes + 1);
       const auto expect_near = [&](double value, const Ball& truth, double error) {
-        EXPECT_FALSE(CertainlyBelow(Ball(error), Max(truth - value, Ball(value) - truth)))
+        EXPECT_FALSE(CertainlyLess(Ball(error), Max(truth - value, Ball(value) - truth)))
             << "q " << q << " mu " << mu << " c " << c << (add ? " add " : " remove ")
             << ToString(truth) << " found " << value << " error " << error;
       };
       expect_near(found.log_mgf, Log(line[0].Re()), found.log_mgf_error);
-      const ComplexBall level(line[0].Re(), 0.0);
+      const Complex level(line[0].Re(), 0.0);
       for (size_t k = 0; k < kNodes; ++k) {
-        const ComplexBall ratio = Log(line[k + 1] / level);
+        const Complex ratio = Log(line[k + 1] / level);
         expect_near(found.log_modulus[k], ratio.Re(), found.error[k]);
         // The phase is known up to turns.
         const double turns = std::round((found.phase[k] - ratio.Im().Middle()) / (2 * M_PI));
-        expect_near(found.phase[k], ratio.Im() + 2.0 * Ball::Pi() * turns, found.error[k]);
+        expect_near(found.phase[k], ratio.Im() + 2.0 * Pi() * turns, found.error[k]);
       }
     }
   }
@@ -106,12 +106,12 @@ TEST(Envelopes, AreAboveTheTwinsTransform) {
       const Ball whole = transform.AtZero();
       // Few digits: nodes so far apart that the rule's error decides.
       for (const double digits : {3.0, 8.0}) {
-        accountant::contour::Envelope envelope({q, mu, 0, 1, add, nullptr}, c, Log(whole).Lower(),
+        accountant::contour::Envelope envelope({q, mu, 0, 1, add, nullptr}, c, Lower(Log(whole)),
                                                digits);
         size_t height = 3;
         for (double y = 0.4; y < 100; y *= 2.5) {
-          const Ball truth = transform.OnLine(y, 2)[1].Modulus() / whole;
-          EXPECT_FALSE(CertainlyBelow(Exp(Ball(envelope.LogBound(y, height))), truth))
+          const Ball truth = Modulus(transform.OnLine(y, 2)[1]) / whole;
+          EXPECT_FALSE(CertainlyLess(Exp(Ball(envelope.LogBound(y, height))), truth))
               << q << " " << mu << " y " << y << " digits " << digits;
         }
       }
@@ -142,7 +142,7 @@ TEST(LossGrids, HoldTheTwinsCellMasses) {
         };
         const auto beyond = [&](const Ball& loss) -> Tails {
           const Ball ratio = (Exp(loss) - p) / q;
-          if (!CertainlyBelow(0.0, ratio)) return {Ball(1.0), Ball(1.0)};
+          if (!CertainlyLess(0.0, ratio)) return {Ball(1.0), Ball(1.0)};
           const Ball t = Log(ratio) / m + m / 2.0;
           return {NormalTail(t), NormalTail(t - m)};
         };
@@ -160,11 +160,11 @@ TEST(LossGrids, HoldTheTwinsCellMasses) {
           const Ball mass = left_share + low;
           // Mass that was cut stands at the ends.
           if (j > 0) {
-            EXPECT_FALSE(CertainlyBelow(Ball(upper.mass[j]), mass - tail))
+            EXPECT_FALSE(CertainlyLess(Ball(upper.mass[j]), mass - tail))
                 << q << " " << mu << " " << step << " cell " << j << " of " << points << " "
                 << ToString(mass) << " found " << upper.mass[j];
             if (j + 2 < points && j > 1) {
-              EXPECT_LE(upper.mass[j], mass.Upper() * (1 + 1e-9) + 1e-15)
+              EXPECT_LE(upper.mass[j], Upper(mass) * (1 + 1e-9) + 1e-15)
                   << q << " " << mu << " " << step << " cell " << j << " of " << points;
             }
           }
@@ -188,9 +188,9 @@ TEST(LossGrids, HoldTheTwinsCellMasses) {
               for (size_t j = 0; j < loss.mass.size(); ++j) {
                 const Ball above =
                     Ball(loss.first_loss) + Ball(step) * static_cast<double>(j) - moved;
-                if (CertainlyBelow(0.0, above)) delta = delta - Ball(loss.mass[j]) * ExpM1(-above);
+                if (CertainlyLess(0.0, above)) delta = delta - Ball(loss.mass[j]) * ExpM1(-above);
               }
-              EXPECT_FALSE(is_upper ? CertainlyBelow(delta, truth) : CertainlyBelow(truth, delta))
+              EXPECT_FALSE(is_upper ? CertainlyLess(delta, truth) : CertainlyLess(truth, delta))
                   << q << " " << mu << " " << step << (is_upper ? " upper" : " lower")
                   << (add ? " add " : " remove ") << epsilon << " " << ToString(truth) << " found "
                   << ToString(delta);

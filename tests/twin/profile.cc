@@ -56,10 +56,10 @@ double GreatestOrder(const Window& window) {
 }
 
 // A window's transform on a line: Π H^T - Π B^T, H = W + B, or Π W^T where nothing is below.
-ComplexBall Composed(const Window& window, const std::vector<ComplexBall>& shell,
-                     const std::vector<ComplexBall>& below) {
+Complex Composed(const Window& window, const std::vector<Complex>& shell,
+                 const std::vector<Complex>& below) {
   if (!window.has_low()) {
-    ComplexBall product(1.0, 0.0), power;
+    Complex product(1.0, 0.0), power;
     for (size_t i = 0; i < window.kinds.size(); ++i) {
       acb_pow_ui(power.get(), shell[i].get(), static_cast<ulong>(window.kinds[i].count), bits);
       product = product * power;
@@ -68,21 +68,21 @@ ComplexBall Composed(const Window& window, const std::vector<ComplexBall>& shell
   }
   // The difference in one formula: each B stands in it once as a factor, so that its radius counts
   // relatively. Where that is lost, the modulus is at most Σ T |W| / M Π M^T, M >= |H|, |B|.
-  ComplexBall log_below, log_ratio;
+  Complex log_below, log_ratio;
   Ball greatest(1.0), share(0.0);
   for (size_t i = 0; i < window.kinds.size(); ++i) {
     const Ball count = window.kinds[i].count;
-    const ComplexBall times(count, 0.0);
+    const Complex times(count, 0.0);
     log_below = log_below + times * Log(below[i]);
     log_ratio = log_ratio + times * Log1P(shell[i] / below[i]);
-    const Ball most = (shell[i].Modulus() + below[i].Modulus()).Greatest();
-    const Ball modulus = Max((shell[i] + below[i]).Modulus(), below[i].Modulus()).Greatest();
+    const Ball most = (Modulus(shell[i]) + Modulus(below[i])).Greatest();
+    const Ball modulus = Max(Modulus(shell[i] + below[i]), Modulus(below[i])).Greatest();
     greatest = greatest * Power(Min(most, modulus), count);
-    share = share + count * shell[i].Modulus() / Min(most, modulus);
+    share = share + count * Modulus(shell[i]) / Min(most, modulus);
   }
-  const ComplexBall closely = Exp(log_below) * ExpM1(log_ratio);
-  const ComplexBall roughly = ComplexBall(0.0, 0.0).Widened((greatest * share).Greatest());
-  const auto width = [](const ComplexBall& z) {
+  const Complex closely = Exp(log_below) * ExpM1(log_ratio);
+  const Complex roughly = Complex(0.0, 0.0).Widened((greatest * share).Greatest());
+  const auto width = [](const Complex& z) {
     return std::fmax(mag_get_d_log2_approx(arb_radref(acb_realref(z.get()))),
                      mag_get_d_log2_approx(arb_radref(acb_imagref(z.get()))));
   };
@@ -91,7 +91,7 @@ ComplexBall Composed(const Window& window, const std::vector<ComplexBall>& shell
 
 // E[e^{cL}] of a window, c >= 0; nullopt where that takes too many nodes.
 std::optional<Ball> WindowMoment(const Window& window, double c) {
-  std::vector<ComplexBall> shell, below;
+  std::vector<Complex> shell, below;
   for (size_t i = 0; i < window.kinds.size(); ++i) {
     const Kind& kind = window.kinds[i];
     const double power = kind.Power(c), wanted = 40 + std::log(kind.count);
@@ -175,7 +175,7 @@ std::optional<Part> Part::Lay(const Window& window, double epsilon, double log_g
             log_past + Exp(Ball(strips[i]->LogLeast(-end)) - log_whole[i]) * window.kinds[i].count;
       }
       log_past = Log(log_past) + log_all;
-      if (short_enough(log_past.Upper(), end)) break;
+      if (short_enough(Upper(log_past), end)) break;
     }
   } else {
     // Where it is short enough by estimate, first by doubling, then by halves.
@@ -203,15 +203,15 @@ std::optional<Part> Part::Lay(const Window& window, double epsilon, double log_g
         log_past = log_past + Ball(kind.count) * Log(Envelope(kind, window.cuts[i], kind.Power(c),
                                                               end, heights[i]));
       }
-      if (short_enough(log_past.Upper(), end)) break;
+      if (short_enough(Upper(log_past), end)) break;
     }
   }
   if (!reachable()) return std::nullopt;
   const size_t nodes = static_cast<size_t>(std::ceil(end / part.spacing_)) + 1;
-  part.end_ = Exp(log_past) / (Ball::Pi() * end);
+  part.end_ = Exp(log_past) / (Pi() * end);
 
   // The transform at the nodes.
-  std::vector<std::vector<ComplexBall>> shells, belows;
+  std::vector<std::vector<Complex>> shells, belows;
   for (size_t i = 0; i < kinds; ++i) {
     const Kind& kind = window.kinds[i];
     const double last = part.spacing_ * static_cast<double>(nodes);
@@ -229,21 +229,21 @@ std::optional<Part> Part::Lay(const Window& window, double epsilon, double log_g
     }
   }
   for (size_t k = 0; k < nodes; ++k) {
-    std::vector<ComplexBall> shell, below;
+    std::vector<Complex> shell, below;
     for (size_t i = 0; i < kinds; ++i) {
       shell.push_back(shells[i][k]);
       if (window.has_low()) below.push_back(belows[i][k]);
     }
-    const ComplexBall z(c, Ball(part.spacing_) * static_cast<double>(k));
-    ComplexBall value = Composed(window, shell, below);
+    const Complex z(c, Ball(part.spacing_) * static_cast<double>(k));
+    Complex value = Composed(window, shell, below);
     if (k == 0 && window.has_low()) {
       for (size_t i = 0; i < kinds; ++i) {
         const Ball off = (Log((shell[i] + below[i]).Re()) - log_whole[i]) * window.kinds[i].count;
         const double room = 0.04 / static_cast<double>(kinds);
-        if (!(off.Lower() > -room && off.Upper() < room)) return std::nullopt;
+        if (!(Lower(off) > -room && Upper(off) < room)) return std::nullopt;
       }
     }
-    part.values_.push_back(value / (z * (z + ComplexBall(1.0, 0.0))));
+    part.values_.push_back(value / (z * (z + Complex(1.0, 0.0))));
   }
   const std::optional<Ball> up = WindowMoment(window, c + part.up_);
   const std::optional<Ball> down = WindowMoment(window, c - part.down_);
@@ -261,10 +261,10 @@ Ball Part::At(const Ball& epsilon) const {
     sum = sum + values_[k].Re() * Cos(angle) + values_[k].Im() * Sin(angle);
   }
   const Ball scale = Exp(-(Ball(c_) * epsilon));
-  sum = sum * scale * spacing_ / Ball::Pi();
+  sum = sum * scale * spacing_ / Pi();
   sum = sum.Widened(end_ * scale);
   // Σ over m of e^{-|r - c| m D} of Chernoff's bound at r.
-  const Ball period = 2.0 * Ball::Pi() / spacing_;
+  const Ball period = 2.0 * Pi() / spacing_;
   const auto aliases = [&](double r, const Ball& log_moment) {
     const Ball share = Exp(-(Ball(std::fabs(r - c_)) * period));
     return Exp(log_moment - Ball(r) * epsilon) * Chernoff(r) * share / (Ball(1.0) - share);
@@ -311,7 +311,7 @@ std::optional<Profile> Profile::Lay(const std::vector<Kind>& kinds, double epsil
         widths.push_back(width_at(kind, at));
         mass = mass + Ball(kind.count) * MassAbove(kind, at, widths.back());
       }
-      return Log(mass).Upper();
+      return Upper(Log(mass));
     };
     for (int i = 0; i < 24; ++i) {
       const double middle = (low + top) / 2;
@@ -387,7 +387,7 @@ Ball DeltaOfOneStep(const Ball& q, const Ball& mu, bool add, const Ball& epsilon
   // The outcomes whose loss exceeds ε are a half line, beyond t.
   const Ball sign = add ? -1.0 : 1.0;
   const Ball ratio = ExpM1(sign * epsilon) / q;
-  if (add && !CertainlyBelow(-1.0, ratio)) return Ball(0.0);
+  if (add && !CertainlyLess(-1.0, ratio)) return Ball(0.0);
   const Ball t = Log1P(ratio) / mu + mu / 2.0;
   const Ball null = NormalTail(sign * t), shifted = NormalTail(sign * (t - mu));
   const Ball in = (Ball(1.0) - q) * null + q * shifted;

@@ -44,7 +44,7 @@ class Part {
   double c_ = 0, spacing_ = 0, up_ = 0, down_ = 0;
   Ball log_up_, log_down_;  // log of the transform at c + up, c - down
   Ball end_;
-  std::vector<ComplexBall> values_;  // of the transform over z(z+1)
+  std::vector<Complex> values_;  // of the transform over z(z+1)
 };
 
 class Profile {

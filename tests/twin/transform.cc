@@ -24,7 +24,7 @@ double LogSum(double a, double b) {
 const Ball& SqrtTwoPi() {
   static const Ball* const value = [] {
     const Bits wide(1024);
-    return new Ball(Sqrt(2.0 * Ball::Pi()));
+    return new Ball(Sqrt(2.0 * Pi()));
   }();
   return *value;
 }
@@ -59,7 +59,7 @@ Strips::Strips(const Kind& kind, const Cut& cut, double power, double need, doub
       power_(power),
       q_(kind.q.Middle()),
       mu_(kind.mu.Middle()),
-      log_p_(CertainlyBelow(kind.q, 1.0) ? Log1P(-kind.q).Lower() : -kInfinity) {
+      log_p_(CertainlyLess(kind.q, 1.0) ? Lower(Log1P(-kind.q)) : -kInfinity) {
   double greatest = std::fmin(13, 0.95 * kPi / mu_);
   if (cut.has_low() || cut.has_high()) greatest = std::fmin(greatest, 0.95 * kPi / 2 * cut.width);
   for (int i = 0; i < 18; ++i, greatest *= 0.72) heights_.push_back({greatest, false, {}, {}, {}});
@@ -134,18 +134,18 @@ void Strips::Build(Height& height) {
   const Ball steeper = cut_.has_high() && cut_.has_low() ? Steeper(cut_) : Ball(1.0);
   for (size_t i = 0; i < cells; ++i) {
     const double from = from_ + static_cast<double>(i) * cell_;
-    const Ball t = Ball::Between(from, std::nextafter(from + cell_, kInfinity));
+    const Ball t = Between(from, std::nextafter(from + cell_, kInfinity));
     const Ball v = kind_.mu * t - kind_.mu * kind_.mu / 2.0;
     const Ball r = kind_.q * Exp(v);
     // |p + r e^{iμb}|², the greater of the two taken out: r is a wide ball.
-    const bool rises = CertainlyBelow(p, r);
+    const bool rises = CertainlyLess(p, r);
     const Ball share = rises ? p / r : r / p;
     const Ball log_square =
         2.0 * (rises ? Log(kind_.q) + v : Log(p)) + Log1P(share * (2.0 * cosine + share));
     Ball size = Ball(power_ / 2) * log_square - t * t / 2.0 + b * b / 2.0 - Log(SqrtTwoPi());
     const auto log_between = [&](const Ball& modulus) {
-      const ComplexBall z(-(modulus * Cos(turn)), -(modulus * Sin(turn)));
-      return Log(ExpM1(z).Modulus().Greatest());
+      const Complex z(-(modulus * Cos(turn)), -(modulus * Sin(turn)));
+      return Log(Modulus(ExpM1(z)).Greatest());
     };
     if (cut_.has_high()) {
       const Ball high = Rise(t, cut_.high, cut_.width);
@@ -155,11 +155,11 @@ void Strips::Build(Height& height) {
       size = size + log_between(Rise(t, cut_.low, cut_.width));
     }
     const Ball angle = Angle(r * sine, p + r * cosine);
-    const double log_size = size.Upper();
+    const double log_size = Upper(size);
     height.log_size.push_back(std::isnan(log_size) ? kInfinity : log_size);
-    height.least_angle.push_back(std::fmax(0, angle.Lower()));
+    height.least_angle.push_back(std::fmax(0, Lower(angle)));
     height.greatest_angle.push_back(
-        std::fmin(std::nextafter(height.b * kind_.mu.Upper(), 4), angle.Upper()));
+        std::fmin(std::nextafter(height.b * Upper(kind_.mu), 4), Upper(angle)));
   }
 }
 
@@ -227,7 +227,7 @@ Ball Transform::AtZero() const {
   return sum.Widened(error_);
 }
 
-std::vector<ComplexBall> Transform::OnLine(double spacing, size_t count) const {
+std::vector<Complex> Transform::OnLine(double spacing, size_t count) const {
   const slong n = static_cast<slong>(nodes());
   acb_ptr turned = _acb_vec_init(n), turn = _acb_vec_init(n);
   arb_ptr weight = _arb_vec_init(n);
@@ -242,7 +242,7 @@ std::vector<ComplexBall> Transform::OnLine(double spacing, size_t count) const {
   // A product turns the rectangle of its factor's errors, whose hull may be √2 times as wide: so
   // the turns are made anew before that is felt.
   constexpr size_t kTurns = 24;
-  std::vector<ComplexBall> result;
+  std::vector<Complex> result;
   for (size_t k = 0; k < count; ++k) {
     Ball re, im;
     for (slong i = 0; i < n; ++i) {
@@ -254,7 +254,7 @@ std::vector<ComplexBall> Transform::OnLine(double spacing, size_t count) const {
     }
     arb_dot(re.get(), nullptr, 0, acb_realref(turned), 2, weight, 1, n, bits);
     arb_dot(im.get(), nullptr, 0, acb_imagref(turned), 2, weight, 1, n, bits);
-    result.push_back(ComplexBall(re, im).Widened(error_));
+    result.push_back(Complex(re, im).Widened(error_));
   }
   _acb_vec_clear(turned, n);
   _acb_vec_clear(turn, n);
@@ -329,8 +329,8 @@ int EvaluateMoment(acb_ptr into, const acb_t t, void* parameters, slong order, s
   return 0;
 }
 
-ComplexBall Integral(const Moment& of, double from, double to, slong good) {
-  ComplexBall result, a(from, 0.0), b(to, 0.0);
+Complex Integral(const Moment& of, double from, double to, slong good) {
+  Complex result, a(from, 0.0), b(to, 0.0);
   mag_t tolerance;
   mag_init(tolerance);
   mag_set_ui_2exp_si(tolerance, 1, -good - 40);
@@ -349,7 +349,7 @@ Ball Envelope(const Kind& kind, const Cut& cut, double power, double y, double b
          Exp(Ball(strips.LogEnds(b)));
 }
 
-ComplexBall MomentByQuadrature(const Kind& kind, double re, double im) {
+Complex MomentByQuadrature(const Kind& kind, double re, double im) {
   const Cut none;
   Strips strips(kind, none, re, static_cast<double>(bits) * 0.7);
   return Integral({kind, none, re, im, 0}, strips.from(), strips.to(), bits * 3 / 4)
@@ -358,7 +358,7 @@ ComplexBall MomentByQuadrature(const Kind& kind, double re, double im) {
 
 Ball MassAbove(const Kind& kind, double at, double width) {
   const Bits coarse(kCellBits);
-  const double cell = std::fmin(0.1, width / 4), to = std::fmax(at, 0) + 4 + kind.mu.Upper();
+  const double cell = std::fmin(0.1, width / 4), to = std::fmax(at, 0) + 4 + Upper(kind.mu);
   const Ball p = Ball(1.0) - kind.q;
   double from = at - 10 * width;
   // Below, 1 - N <= e^{(t - at)/width}, whose mean over a half line is closed.
@@ -368,7 +368,7 @@ Ball MassAbove(const Kind& kind, double at, double width) {
   };
   Ball sum = p * left(0.0) + kind.q * left(kind.mu);
   for (; from < to; from += cell) {
-    const Ball t = Ball::Between(from, std::nextafter(from + cell, kInfinity));
+    const Ball t = Between(from, std::nextafter(from + cell, kInfinity));
     sum = sum - (Integrand(kind, {}, 1, t) * ExpM1(-Rise(t, at, width)) * cell).Least();
   }
   const Ball right = p * NormalTail(Ball(from)) + kind.q * NormalTail(Ball(from) - kind.mu);

@@ -89,7 +89,7 @@ class Transform {
   Ball AtZero() const;
   // At y = 0, spacing, ..., (count - 1)·spacing, all at most greatest_y. For add y stands for -y:
   // these are E[e^{(c + iy)L} N].
-  std::vector<ComplexBall> OnLine(double spacing, size_t count) const;
+  std::vector<Complex> OnLine(double spacing, size_t count) const;
   Ball At(double y, bool imaginary) const;
 
  private:
@@ -103,7 +103,7 @@ class Transform {
 Ball Envelope(const Kind& kind, const Cut& cut, double power, double y, double b);
 
 // E[(1+u)^{re + i·im}] by certified adaptive quadrature, which shares nothing with Transform.
-ComplexBall MomentByQuadrature(const Kind& kind, double re, double im);
+Complex MomentByQuadrature(const Kind& kind, double re, double im);
 
 // E[1 - N(t; at)] under the step's law of outcomes in the remove direction, from above.
 Ball MassAbove(const Kind& kind, double at, double width);
