@@ -9,6 +9,7 @@
 
 #include "accountant/mechanism/outcome_parts.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/pairs.h"
 #include "accountant/pair/profile_pair.h"
 #include "accountant/pld/pld.h"
 #include "accountant/rdp/curve_profile.h"
@@ -41,7 +42,19 @@ bool AreMadeAlike(const Pair& a, const Pair& b) {
 // Whether the step's pairs bound it, rather than being what it is. No bound rests on this: it
 // decides whether both are asked at once or each by itself.
 bool IsLoose(const PairStep& step) {
-  return step.renyi.has_value() || !AreMadeAlike(step.upper, step.lower);
+  return step.renyi.has_value() || step.sampled.has_value() ||
+         !AreMadeAlike(step.upper, step.lower);
+}
+
+// In place of pairs the sampled Gaussians that they are: the contour has these.
+void TakeSampled(Bound bound, Composition& composition) {
+  for (const PairStep& step : composition.pairs) {
+    if (!step.sampled.has_value()) continue;
+    const Interval& q = step.sampled->sampling_probability;
+    composition.steps.push_back({bound == Bound::kUpper ? q.upper() : q.lower(),
+                                 step.sampled->noise_multiplier, step.count});
+  }
+  std::erase_if(composition.pairs, [](const PairStep& step) { return step.sampled.has_value(); });
 }
 
 // The selection that a step is, if it has a pair.
@@ -195,6 +208,7 @@ bool IsCurvesAlone(const Composition& composition) {
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,
                                   const Limits& limits) {
   Composition above = composition;
+  TakeSampled(Bound::kUpper, above);
   above.curves.clear();
   for (const CurveStep& step : composition.curves) {
     if (const auto* bracket = std::get_if<Bracket>(&step.renyi)) {
@@ -266,6 +280,7 @@ Composition WithCurvesOfChoices(Composition composition) {
 LowerPart Below(const Composition& composition, double order) {
   LowerPart below{.dominated = composition};
   Composition& all = below.dominated;
+  TakeSampled(Bound::kLower, all);
   all.curves.clear();
   double rho = 0;
   for (const CurveStep& step : composition.curves) {

@@ -33,22 +33,9 @@ absl::Status CheckAmong(const Adjacencies& answered, std::string_view what,
 }
 
 absl::Status CheckScheme(v1::Adjacency adjacency, const v1::SamplingScheme& scheme) {
-  switch (scheme.kind_case()) {
-    case v1::SamplingScheme::kWithoutReplacement:
-      return CheckAmong({v1::REPLACE_ONE}, "sampling scheme without_replacement", adjacency);
-    case v1::SamplingScheme::kWithReplacement:
-      return CheckAmong({v1::REPLACE_ONE}, "sampling scheme with_replacement", adjacency);
-    case v1::SamplingScheme::kDisjointBatches:  // removing a record shifts the other batches
-      return CheckAmong({v1::REPLACE_ONE, v1::ZERO_OUT}, "sampling scheme disjoint_batches",
-                        adjacency);
-    case v1::SamplingScheme::kRandomAllocation:
-    case v1::SamplingScheme::kPoisson:
-    case v1::SamplingScheme::kFullBatch:
-    case v1::SamplingScheme::kTruncatedPoisson:
-    case v1::SamplingScheme::KIND_NOT_SET:
-      break;
-  }
-  return absl::OkStatus();
+  if (!scheme.has_disjoint_batches()) return absl::OkStatus();
+  // Removing a record shifts the other batches.
+  return CheckAmong({v1::REPLACE_ONE, v1::ZERO_OUT}, "sampling scheme disjoint_batches", adjacency);
 }
 
 // Trees of mechanisms may be answered or not for many reasons; told here is what a trainer's own

@@ -33,6 +33,13 @@ struct SampledGaussian {
   uint64_t count;
 };
 
+// The same step, where events give its sampling probability as a quotient. More of it is more
+// revealing, too.
+struct SampledBracket {
+  Interval sampling_probability;  // in (0, 1]
+  Interval noise_multiplier;
+};
+
 // A round of a Gaussian mechanism on a sample of fixed size, drawn without replacement: a record
 // joins with probability `share` in (0, 1), and the mean moves by up to `distance` > 0 standard
 // deviations between any two records. Rounded up.
@@ -55,6 +62,8 @@ struct PairStep {
   std::optional<FixedSizeRound> fixed_size = std::nullopt;
   // Set if the mechanism may be any such choice, of which `lower` is one.
   std::optional<TwoCandidates> choice = std::nullopt;
+  // Set if it is such a step: `upper` and `lower` are its pairs.
+  std::optional<SampledBracket> sampled = std::nullopt;
   // Set if parts of the outcomes may show more than `lower`.
   std::shared_ptr<const OutcomeParts> parts = nullptr;
   // Set if only this guarantee is known of the mechanism: the pairs are those of the worst such

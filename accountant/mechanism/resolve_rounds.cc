@@ -13,6 +13,12 @@
 namespace dpledger::accountant {
 namespace {
 
+constexpr char kNoFewerRecords[] =
+    "batches of a fixed size: the data set that has the record has at least population_size "
+    "records, from which each batch was drawn";
+
+Interval Half(Interval z) { return {z.lower() / 2, z.upper() / 2}; }  // exact
+
 absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
   RoundNoise noise;
   for (const SumQuery& query : round.queries) {
@@ -135,23 +141,45 @@ absl::Status PoissonSampling::AddTo(Resolver& resolver, const GaussianRounds& ro
 }
 
 absl::Status WithoutReplacement::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
-  RETURN_IF_ERROR(resolver.OnlyReplacedOne(kName));
+  RETURN_IF_ERROR(resolver.OnlySingleRecords("sampling scheme without_replacement"));
+  const Interval q = ShareOf(sample_size, rounds.population);
+  if (resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne) {
+    resolver.composition().assumptions.insert(kNoFewerRecords);
+    // Where all were drawn, the neighbour has one record more.
+    const double least = ShareOf(sample_size, std::max(rounds.population, sample_size + 1)).lower();
+    return resolver.AddPoisson(Interval{least, q.upper()}, Half(rounds.z), rounds.count);
+  }
   if (sample_size == rounds.population) return resolver.AddUnsampled(rounds.z, rounds.count);
   const Interval distance = resolver.Distance(rounds.z);
-  const Interval q = ShareOf(sample_size, rounds.population);
-  return resolver.AddPair(PairKey(kName, {rounds.population, sample_size}, rounds.z),
-                          WithoutReplacementPair(q.upper(), distance.upper()),
-                          SampledGaussianPair(q.lower(), distance.lower()), rounds.count,
-                          std::nullopt, FixedSizeRound{q.upper(), distance.upper()});
+  const bool replaced = resolver.replaces();
+  return resolver.AddPair(
+      PairKey(kName, {rounds.population, sample_size}, rounds.z),
+      replaced ? WithoutReplacementPair(q.upper(), distance.upper())
+               : ZeroedWithoutReplacementPair(q.upper(), distance.upper(), Bound::kUpper),
+      replaced ? SampledGaussianPair(q.lower(), distance.lower())
+               : ZeroedWithoutReplacementPair(q.lower(), distance.lower(), Bound::kLower),
+      rounds.count, std::nullopt, FixedSizeRound{q.upper(), Resolver::Apart(rounds.z).upper()});
 }
 
 absl::Status WithReplacement::AddTo(Resolver& resolver, const GaussianRounds& rounds) const {
-  RETURN_IF_ERROR(resolver.OnlyReplacedOne(kName));
-  const Interval distance = resolver.Distance(rounds.z);
+  RETURN_IF_ERROR(resolver.OnlySingleRecords("sampling scheme with_replacement"));
+  const Interval apart = Resolver::Apart(rounds.z);
+  const std::string key = PairKey(kName, {rounds.population, sample_size}, rounds.z);
+  if (resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne) {
+    resolver.composition().assumptions.insert(kNoFewerRecords);
+    return resolver.AddPair(
+        key,
+        GroupSampledGaussianPair(sample_size, ShareOf(1, rounds.population).upper(), apart.upper(),
+                                 Bound::kUpper),
+        GroupSampledGaussianPair(sample_size,
+                                 ShareOf(1, std::max<uint64_t>(rounds.population, 2)).lower(),
+                                 apart.lower(), Bound::kLower),
+        rounds.count);
+  }
   return resolver.AddPair(
-      PairKey(kName, {rounds.population, sample_size}, rounds.z),
-      WithReplacementPair(rounds.population, sample_size, distance.upper(), Bound::kUpper),
-      WithReplacementPair(rounds.population, sample_size, distance.lower(), Bound::kLower),
+      key, WithReplacementPair(rounds.population, sample_size, apart.upper(), Bound::kUpper),
+      WithReplacementPair(rounds.population, sample_size, resolver.Distance(rounds.z).lower(),
+                          Bound::kLower),
       rounds.count);
 }
 

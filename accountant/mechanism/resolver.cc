@@ -113,16 +113,14 @@ absl::Status Resolver::OnlySingleRecords(std::string_view what) const {
   return neighbours_.group_size == 1 ? absl::OkStatus() : NoAnalysis(what);
 }
 
-absl::Status Resolver::OnlyReplacedOne(std::string_view scheme) const {
-  return replaces() && neighbours_.group_size == 1
-             ? absl::OkStatus()
-             : NoAnalysis(absl::StrCat("sampling scheme ", ToAbsl(scheme)));
-}
-
 Interval Resolver::Distance(Interval z) const {
   const double factor = static_cast<double>(neighbours_.group_size) * (replaces() ? 2 : 1);
   const Interval least = Quotient(factor, z.upper()), greatest = Quotient(factor, z.lower());
   return {least.lower(), greatest.upper()};
+}
+
+Interval Resolver::Apart(Interval z) {
+  return {Quotient(2, z.upper()).lower(), Quotient(2, z.lower()).upper()};
 }
 
 absl::Status Resolver::AddUnsampled(Interval z, uint64_t count) {
@@ -132,23 +130,31 @@ absl::Status Resolver::AddUnsampled(Interval z, uint64_t count) {
       gaussians_[{1, Quotient(z.lower(), factor).lower(), Quotient(z.upper(), factor).upper()}]);
 }
 
-absl::Status Resolver::AddPoisson(double q, Interval z, uint64_t count) {
-  if (q == 1) return AddUnsampled(z, count);
-  if (!replaces() && neighbours_.group_size == 1) {
-    return AddCount(count, gaussians_[{q, z.lower(), z.upper()}]);
+absl::Status Resolver::AddPoisson(Interval q, Interval z, uint64_t count) {
+  if (q.lower() >= 1) return AddUnsampled(z, count);
+  const bool alone = !replaces() && neighbours_.group_size == 1;
+  if (alone && q.lower() == q.upper()) {
+    return AddCount(count, gaussians_[{q.lower(), z.lower(), z.upper()}]);
   }
+  const double more = std::fmin(1, q.upper()), less = q.lower();
   const Interval one = {Quotient(1, z.upper()).lower(), Quotient(1, z.lower()).upper()};
-  const std::string key = absl::StrCat("poisson ", absl::Hex(std::bit_cast<uint64_t>(q)), " ",
-                                       absl::Hex(std::bit_cast<uint64_t>(z.lower())), " ",
-                                       absl::Hex(std::bit_cast<uint64_t>(z.upper())));
+  const std::string key =
+      PairKey("poisson", {std::bit_cast<uint64_t>(more), std::bit_cast<uint64_t>(less)}, z);
   if (replaces()) {
     RETURN_IF_ERROR(OnlySingleRecords("Poisson-sampled Gaussian"));
-    return AddPair(key, OpposedGaussianPair(q, one.upper(), one.upper()),
-                   OpposedGaussianPair(q, one.lower(), one.lower()), count);
+    return AddPair(key, OpposedGaussianPair(more, one.upper(), one.upper()),
+                   OpposedGaussianPair(less, one.lower(), one.lower()), count);
+  }
+  if (alone) {
+    RETURN_IF_ERROR(AddPair(key, SampledGaussianPair(more, one.upper()),
+                            less > 0 ? SampledGaussianPair(less, one.lower()) : Pair::Nothing(),
+                            count));
+    if (less > 0) PairAt(key).sampled = {{less, more}, z};
+    return absl::OkStatus();
   }
   const uint64_t k = neighbours_.group_size;
-  return AddPair(key, GroupSampledGaussianPair(k, q, one.upper(), Bound::kUpper),
-                 GroupSampledGaussianPair(k, q, one.lower(), Bound::kLower), count);
+  return AddPair(key, GroupSampledGaussianPair(k, more, one.upper(), Bound::kUpper),
+                 GroupSampledGaussianPair(k, less, one.lower(), Bound::kLower), count);
 }
 
 absl::Status Resolver::AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
@@ -259,12 +265,9 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
     // is what its absence from the inner one does.
     if (nature != Nature::kSampledGaussian) return resolver.NoAnalysis(what);
     const SampledGaussian& step = inner.steps.front();
-    const double less = MulDown(q, step.sampling_probability);
-    const Interval once = {Quotient(1, step.noise_multiplier.upper()).lower(),
-                           Quotient(1, step.noise_multiplier.lower()).upper()};
-    return resolver.AddPair(
-        key, SampledGaussianPair(std::fmin(1, MulUp(q, step.sampling_probability)), once.upper()),
-        less > 0 ? SampledGaussianPair(less, once.lower()) : Pair::Nothing(), count);
+    return resolver.AddPoisson(
+        Interval{MulDown(q, step.sampling_probability), MulUp(q, step.sampling_probability)},
+        step.noise_multiplier, count);
   }
   if (refused) return resolver.NoAnalysis(what);
   return resolver.AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),

@@ -80,7 +80,10 @@ class Resolver {
   // Rounds of epochs are collected until all rounds have been added.
   absl::Status AddDisjoint(const DisjointBatches& scheme, const GaussianRounds& rounds);
   absl::Status AddAllocated(const RandomAllocation& scheme, const GaussianRounds& rounds);
-  absl::Status AddPoisson(double q, Interval z, uint64_t count);
+  absl::Status AddPoisson(Interval q, Interval z, uint64_t count);
+  absl::Status AddPoisson(double q, Interval z, uint64_t count) {
+    return AddPoisson(Interval{q, q}, z, count);
+  }
   // The joint noise of a mechanism that is made of Gaussians alone. Any other mechanism is refused;
   // the error names `around`, the mechanism that contains it.
   absl::StatusOr<JointNoise> GaussiansOf(const Mechanism& mechanism, std::string_view around);
@@ -88,6 +91,8 @@ class Resolver {
   // The distance of the means on neighbouring data sets, in standard deviations: 1/z, times the
   // group's size, times 2 for replace-one.
   Interval Distance(Interval z) const;
+  // Where one record takes another's place: times 2.
+  static Interval Apart(Interval z);
   static absl::Status AddCount(uint64_t count, uint64_t& total);
   absl::Status AddUnsampled(Interval z, uint64_t count);
   absl::Status AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
@@ -106,10 +111,9 @@ class Resolver {
 
   absl::Status NoAnalysis(std::string_view what) const;
   // Refuse, as NO_ANALYSIS: another adjacency than the declared one, and groups of more than one
-  // record; such groups; anything but one replaced record.
+  // record; such groups.
   absl::Status OnlyAsDeclared(std::string_view what) const;
   absl::Status OnlySingleRecords(std::string_view what) const;
-  absl::Status OnlyReplacedOne(std::string_view scheme) const;
 
  private:
   absl::Status AddDiscrete(const SamplingScheme& scheme, const RoundNoise& noise, uint64_t count);

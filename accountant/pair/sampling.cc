@@ -12,13 +12,15 @@ namespace {
 
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kRootHalf = 0.70710678118654752440;
 // Boost.Math's incomplete beta function is within 3e-15 for populations up to kGreatestPopulation
 // (compared with 50 digits); it loses digits beyond. Its binomial density holds for the numbers of
 // draws used here.
 constexpr double kBinomialError = 1e-12;
 constexpr double kLeastNormal = 0x1p-1022;
-// Binomial weights below this of the whole are not told apart any more.
+// Binomial weights below this of the whole are not told apart any more, nor more copies than these.
 constexpr double kLeastWeight = 1e-290;
+constexpr size_t kMostCopies = 1025;
 
 ExponentialTerm Shifted(double weight, double distance) {
   return {std::log(weight) - distance * distance / 2, distance};
@@ -44,6 +46,21 @@ double BinomialWeight(double n, double q, double k, Bound bound) {
   const double weight = boost::math::pdf(boost::math::binomial_distribution<double>(n, q), k);
   if (weight >= kLeastNormal) return weight;
   return bound == Bound::kUpper ? kLeastNormal : 0;
+}
+// Where k of n records move the mean, k ~ Bin(n, q): by how much, and with which probability. What
+// is left of one belongs to more copies.
+struct Copies {
+  std::vector<double> distances, weights;
+};
+Copies CopiesOf(double n, double q, double distance, Bound bound) {
+  Copies copies;
+  for (double k = 0; k <= n && copies.weights.size() < kMostCopies; ++k) {
+    const double weight = BinomialWeight(n, q, k, bound);
+    if (k > n * q && k > 1 && weight < kLeastWeight) break;
+    copies.distances.push_back(k * distance);
+    copies.weights.push_back(weight);
+  }
+  return copies;
 }
 // Pr[Bin(n, q) >= k] for k >= 1.
 double BinomialTail(double n, double q, double k) {
@@ -115,8 +132,7 @@ Pair WithoutReplacementPair(double q, double distance) {
   gain.p = SampledTerms(q, distance);
   DensityPiece mirror = NormalPiece(-kInfinity, -distance / 2, 1);
   mirror.q = SampledTerms(q, -distance);
-  const double total_variation =
-      std::erf(distance / 2 * 0.70710678118654752440);  // Φ(d/2) - Φ(-d/2)
+  const double total_variation = std::erf(distance / 2 * kRootHalf);  // Φ(d/2) - Φ(-d/2)
   pair.atoms = {{(1 - q) * total_variation, (1 - q) * total_variation}};
   pair.pieces = {std::move(gain), std::move(mirror)};
   pair.relative_error = ErrorOf(q, distance);
@@ -124,32 +140,48 @@ Pair WithoutReplacementPair(double q, double distance) {
   return pair;
 }
 
+// From the place of a record that points the other way, the null is at d and the record at 2d: more
+// likely with it past 3d/2, where the loss grows.
+Pair ZeroedWithoutReplacementPair(double q, double distance, Bound bound) {
+  if (q == 1) return SampledGaussianPair(1, distance);
+  const double from = 1.5 * distance;
+  Pair pair;
+  DensityPiece gain = NormalPiece(from, kInfinity, 1);
+  gain.p = SampledTerms(q, 2 * distance);
+  gain.q = SampledTerms(q, distance);
+  if (bound == Bound::kLower) {
+    const double before = (1 - q) * NormalTail(-from), with = q * NormalTail(2 * distance - from),
+                 without = q * NormalTail(distance - from);
+    pair.atoms = {{before + with, before + without}};
+    pair.pieces = {std::move(gain)};
+  } else {
+    DensityPiece mirror = NormalPiece(-kInfinity, -distance / 2, 1);
+    mirror.q = SampledTerms(q, -distance);
+    const double rest =
+        (1 - q) / 2 * (std::erf(from * kRootHalf) + std::erf(distance / 2 * kRootHalf));
+    pair.atoms = {{rest, rest}};
+    pair.pieces = {std::move(gain), std::move(mirror)};
+  }
+  pair.relative_error = ErrorOf(q, 2 * distance) + kNormalTailError;
+  return pair;
+}
+
 Pair WithReplacementPair(uint64_t population, uint64_t draws, double distance, Bound bound) {
   const double m = static_cast<double>(draws), share = 1 / static_cast<double>(population);
   if (population == 1) return SampledGaussianPair(1, m * distance);
-  // Only the copies k = 1, 2, ... with a weight that counts.
-  std::vector<double> copies, weights;
-  for (double k = 1; k <= m; ++k) {
-    const double weight = BinomialWeight(m, share, k, bound);
-    if (k > m * share && weight < kLeastWeight) break;
-    copies.push_back(k);
-    weights.push_back(weight);
-    if (copies.size() >= 512) break;
-  }
+  const auto [distances, weights] = CopiesOf(m, share, distance, bound);
+  if (bound == Bound::kLower) return MixturePair(distances, weights, kBinomialError, bound);
   const double some = -std::expm1(m * std::log1p(-share));
-  if (bound == Bound::kLower) {
-    std::vector<double> distances;
-    for (const double k : copies) distances.push_back(k * distance);
-    return MixturePair(distances, weights, kBinomialError, bound);
-  }
   Pair pair;
-  for (size_t i = 0; i < copies.size(); ++i) {
-    if (weights[i] == 0) continue;
-    AddWeighted(weights[i] / some, WithoutReplacementPair(some, copies[i] * distance), pair);
+  for (size_t k = 1; k < weights.size(); ++k) {
+    if (weights[k] == 0) continue;
+    AddWeighted(weights[k] / some, WithoutReplacementPair(some, distances[k]), pair);
   }
   // More copies than that: taken to reveal everything when the record is among the sample.
   const double rest =
-      std::fmax(BinomialTail(m, share, copies.back() + 1) * (1 + kBinomialError), 0) / some;
+      std::fmax(BinomialTail(m, share, static_cast<double>(weights.size())) * (1 + kBinomialError),
+                0) /
+      some;
   if (rest > 0) {
     Pair seen{{{some, 0}, {0, some}}, {}, 0, true};
     if (some < 1) seen.atoms.push_back({1 - some, 1 - some});
@@ -195,11 +227,7 @@ Pair TruncatedPoissonPair(uint64_t population, double q, uint64_t most, double d
 Pair GroupSampledGaussianPair(uint64_t group_size, double q, double distance, Bound bound) {
   const double k = static_cast<double>(group_size);
   if (q == 1) return SampledGaussianPair(1, k * distance);
-  std::vector<double> distances, weights;
-  for (double j = 0; j <= k; ++j) {
-    distances.push_back(j * distance);
-    weights.push_back(BinomialWeight(k, q, j, bound));
-  }
+  const auto [distances, weights] = CopiesOf(k, q, distance, bound);
   return MixturePair(distances, weights, kBinomialError, bound);
 }
 

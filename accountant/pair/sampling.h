@@ -23,6 +23,9 @@ Pair OpposedGaussianPair(double q, double distance, double opposite_distance);
 // A sample of fixed size without replacement, a share q of the records; one record is replaced,
 // which moves the Gaussian's mean by `distance`.
 Pair WithoutReplacementPair(double q, double distance);
+// The same, one record zeroed. An upper pair is exact for one round in each direction; a lower one
+// is what a mechanism shows that has records against the one that is zeroed.
+Pair ZeroedWithoutReplacementPair(double q, double distance, Bound bound);
 // `draws` with replacement from `population` records; one record is replaced, each copy of which
 // moves the mean by `distance`.
 Pair WithReplacementPair(uint64_t population, uint64_t draws, double distance, Bound bound);
@@ -36,7 +39,8 @@ enum class Neighbour { kAbsent, kNull, kOther };
 Pair TruncatedPoissonPair(uint64_t population, double q, uint64_t most, double distance,
                           Neighbour neighbour, Bound bound);
 
-// A group of k records, each joining with probability q, against none of them.
+// A group of k records, each joining with probability q, against none of them. Or a record that is
+// drawn k times with probability q, against none.
 Pair GroupSampledGaussianPair(uint64_t group_size, double q, double distance, Bound bound);
 
 // Builds the pair of a mechanism that runs one of several mechanisms, drawn with given weights, and

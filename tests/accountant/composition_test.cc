@@ -70,10 +70,12 @@ const std::vector<SumQuery> kQuery = {{"g", 1, 1}};
 
 TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
   const auto add = Adjacency::kAddOrRemoveOne, replace = Adjacency::kReplaceOne;
-  EXPECT_THAT(Refusal(Rounds({10, WithoutReplacement{3}}, kQuery, 1), add),
-              HasSubstr("without_replacement: no analysis under ADD_OR_REMOVE_ONE"));
-  EXPECT_THAT(Refusal(Rounds({10, WithReplacement{3}}, kQuery, 1), add),
-              HasSubstr("with_replacement: no analysis under ADD_OR_REMOVE_ONE"));
+  Neighbours two = add;
+  two.group_size = 2;
+  EXPECT_THAT(Refusal(Rounds({10, WithoutReplacement{3}}, kQuery, 1), two),
+              HasSubstr("without_replacement: no analysis under ADD_OR_REMOVE_ONE for groups"));
+  EXPECT_THAT(Refusal(Rounds({10, WithReplacement{3}}, kQuery, 1), two),
+              HasSubstr("with_replacement: no analysis under ADD_OR_REMOVE_ONE for groups"));
   EXPECT_THAT(Refusal(Rounds({10, DisjointBatches{3, 0}}, kQuery, 3), add),
               HasSubstr("disjoint_batches (removing a record shifts the other batches"));
   const std::vector<SumQuery> discrete = {{"g", 1, 1, NoiseKind::kDiscreteGaussian}};

@@ -22,7 +22,14 @@ using exact::Real;
 // 40 unsampled steps are one Gaussian mechanism.
 constexpr double kMu = 0.5, kCount = 40;
 
-// Asks a line that is laid with `room` and `share` for log δ around the ε it is laid for, where μ
+// 1 - δ(ε) of one Gaussian mechanism, without a subtraction.
+Real Rest(Real mu, Real epsilon) {
+  const Real at = epsilon / mu - mu / 2;
+  return exact::NormalTail(-at) + std::exp(epsilon) * exact::NormalTail(at + mu);
+}
+
+// Asks a line that is laid with `room` and `share` for log δ (of order c < 0: for log(1 - δ))
+// around the ε it is laid for, where μ
 // is known to `spread` and off by `off`. The greatest distance of the truth from the middle of the
 // interval.
 double WorstOnLine(double c, double room, double share, double spread = 0, double off = 0) {
@@ -37,7 +44,7 @@ double WorstOnLine(double c, double room, double share, double spread = 0, doubl
   for (int i = -20; i <= 20; ++i) {
     const double at = std::fmax(0, epsilon + 0.1 * i * line->deviation());
     const Line::LogDelta found = line->LogDeltaAt(at);
-    const Real log_delta = std::log(exact::RemoveDelta(1, mu, at));
+    const Real log_delta = std::log(c > 0 ? exact::RemoveDelta(1, mu, at) : Rest(mu, at));
     EXPECT_LE(found.lower, log_delta) << "c " << c << ", epsilon " << at;
     EXPECT_GE(found.upper, log_delta) << "c " << c << ", epsilon " << at;
     const Real middle = (static_cast<Real>(found.lower) + found.upper) / 2;
@@ -48,20 +55,20 @@ double WorstOnLine(double c, double room, double share, double spread = 0, doubl
 
 // A line that ends too early. Its period is long, so that no alias hides what is missing.
 TEST(LineBounds, HoldWhereTheEndIsTheLargestError) {
-  for (const double c : {0.7, 2.0, 5.0}) {
+  for (const double c : {0.7, 2.0, 5.0, -0.2, -0.5, -0.8}) {
     for (const double share : {1e-1, 1e-2, 1e-4}) EXPECT_GT(WorstOnLine(c, 8, share), 1e-3 * share);
   }
 }
 
 // A period that is too short: the sum is too great.
 TEST(LineBounds, HoldWhereTheAliasesAreTheLargestError) {
-  for (const double c : {0.7, 2.0, 5.0}) {
+  for (const double c : {0.7, 2.0, 5.0, -0.2, -0.5, -0.8}) {
     for (const double room : {0.4, 0.6, 0.8}) EXPECT_GT(WorstOnLine(c, room, 1e-12), 1e-12);
   }
 }
 
 TEST(LineBounds, HoldWhereTheWidthOfMuIsTheLargestError) {
-  for (const double c : {0.3, 2.0}) {
+  for (const double c : {0.3, 2.0, -0.4}) {
     for (const double off : {-1e-6, 1e-6}) EXPECT_GT(WorstOnLine(c, 1, 1e-12, 1e-6, off), 1e-7);
   }
 }
@@ -102,8 +109,8 @@ TEST(EnvelopeBounds, HoldWhereTheRuleIsTheLargestError) {
 void ExpectHolds(const Step& step, Real mu, double c, double spacing, double digits,
                  double& worst) {
   const double power = Power(step, c);
-  const Real log_whole = step.add ? std::log(exact::Moment(step.q, mu, power).real())
-                                  : exact::LogMoment(step.q, mu, power);
+  const Real log_whole = step.add || power < 1 ? std::log(exact::Moment(step.q, mu, power).real())
+                                               : exact::LogMoment(step.q, mu, power);
   const auto near = [&](Real found, Real truth, Real error, const char* what) {
     EXPECT_LE(std::fabs(found - truth), error)
         << what << ": q " << step.q << " mu " << step.mu << " c " << c << " digits " << digits;
@@ -141,8 +148,9 @@ const Step kSteps[] = {{0.3, 1.5, 0, 1, false},
 TEST(StepBounds, HoldWhereTheQuadratureIsTheLargestError) {
   for (const Step& step : kSteps) {
     double worst = 0;
-    for (const double digits : {2.0, 4.0, 6.0, 8.0})
-      ExpectHolds(step, step.mu, 1.5, 0.25, digits, worst);
+    for (const double digits : {2.0, 4.0, 6.0, 8.0}) {
+      for (const double c : {1.5, -0.25, -0.75}) ExpectHolds(step, step.mu, c, 0.25, digits, worst);
+    }
     EXPECT_TRUE(worst > 1e-6 || step.q == 1) << step.q << ": no rule was coarse";
   }
 }
@@ -151,8 +159,10 @@ TEST(StepBounds, HoldWhereTheWidthOfMuIsTheLargestError) {
   for (Step step : kSteps) {
     step.spread = 1e-5;
     double worst = 0;
-    for (const double off : {-1e-5, 1e-5})
-      ExpectHolds(step, step.mu * (1 + static_cast<Real>(off)), 1.5, 0.25, 40, worst);
+    for (const double off : {-1e-5, 1e-5}) {
+      for (const double c : {1.5, -0.25, -0.75})
+        ExpectHolds(step, step.mu * (1 + static_cast<Real>(off)), c, 0.25, 40, worst);
+    }
     EXPECT_GT(worst, 1e-7) << step.q;
   }
 }

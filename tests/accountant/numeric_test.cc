@@ -87,5 +87,13 @@ TEST(Root, AnExactZeroDoesNotLeaveTheBracketWide) {
   EXPECT_LE(f(negative), 0);
 }
 
+// The probe's step underflowed to 0 there, and the search had no end.
+TEST(Root, EndsWhereOnlyZeroIsPositive) {
+  const auto f = [](double x) { return x > 0 ? -1.0 : 1.0; };
+  const auto [positive, negative] = BracketDecreasing(f, 0, 1e-6, 1e-10);
+  EXPECT_EQ(positive, 0);
+  EXPECT_LE(f(negative), 0);
+}
+
 }  // namespace
 }  // namespace dpledger::accountant

@@ -171,6 +171,8 @@ TEST(Pairs, KeepTheirProfileThroughTheEngine) {
   cases.push_back(
       {"truncated", TruncatedPoissonPair(9, 0.5, 4, 1, Neighbour::kNull, Bound::kUpper), {}});
   cases.push_back({"group", GroupSampledGaussianPair(12, 0.1, 0.5, Bound::kUpper), {}});
+  cases.push_back({"zeroed", ZeroedWithoutReplacementPair(0.2, 1.5, Bound::kUpper), {}});
+  cases.push_back({"zeroed, lower", ZeroedWithoutReplacementPair(0.2, 1.5, Bound::kLower), {}});
   for (const Case& c : cases) {
     Composition composition;
     composition.pairs.push_back({c.pair, c.pair, std::nullopt, 1});
@@ -254,6 +256,8 @@ TEST(Pairs, HaveMassOneOnBothSides) {
   add("truncated, other", TruncatedPoissonPair(9, 0.5, 4, 1, Neighbour::kOther, Bound::kUpper));
   add("group", GroupSampledGaussianPair(12, 0.1, 0.5, Bound::kUpper));
   add("with replacement, lower", WithReplacementPair(3, 7, 0.5, Bound::kLower));
+  add("zeroed", ZeroedWithoutReplacementPair(0.2, 1.5, Bound::kUpper));
+  add("zeroed, lower", ZeroedWithoutReplacementPair(0.2, 1.5, Bound::kLower));
   add("many draws", WithReplacementPair(2, 4000, 1e-3, Bound::kUpper));
   for (const Case& c : cases) {
     EXPECT_NEAR(Mass(c.pair, false), 1, 1e-7) << c.name;
@@ -422,6 +426,8 @@ TEST(Pairs, LowerIsBelowUpper) {
     check("Laplace max", PairOf({Noise::kGumbel, 2}, behind), NoisyMaxPair(2));
   }
   check("without replacement", SampledGaussianPair(0.3, 1), WithoutReplacementPair(0.3, 1));
+  check("zeroed", ZeroedWithoutReplacementPair(0.3, 1, Bound::kLower),
+        ZeroedWithoutReplacementPair(0.3, 1, Bound::kUpper));
   check("with replacement", WithReplacementPair(10, 4, 0.8, Bound::kLower),
         WithReplacementPair(10, 4, 0.8, Bound::kUpper));
   for (const Neighbour neighbour : {Neighbour::kAbsent, Neighbour::kNull, Neighbour::kOther}) {

@@ -435,25 +435,18 @@ class HowToState(unittest.TestCase):
         return lambda epsilon: max(oracle.both_ways(p * scale, q * scale, epsilon)
                                    for p, q in cases)
 
-    def test_fixed_batches_with_one_record_more_are_poisson_with_half_the_noise(self):
-        truth = self.fixed_size(3.0, True, None)
-        half, whole = sampled_gaussian(2 / 3, 1.5), sampled_gaussian(2 / 3, 3.0)
-        self.covers(half, truth, whole, (0.1, 0.3, 0.6), error=1e-4)
-        self.assertGreater(truth(0.3), 0.999 * self.ask("--epsilon 0.3", half))
-        whole = sampled_gaussian(512 / 60000, 1.23, 4680)
-        self.shows("says %.2f" % self.ask("--delta 1e-5", whole), '"noise_multiplier":0.615}')
-        self.assertGreaterEqual(self.stated("sampling_probability"), 512 / 60000)
-
-    def test_fixed_batches_with_a_record_zeroed_are_within_replacement(self):
-        truth = self.fixed_size(3.0, False, 0)
-        scheme = {"without_replacement": {"sample_size": "2"}, "population_size": "3"}
-        event = {"rounds": {"scheme": scheme, "count": "1",
+    def test_fixed_batches_are_no_poisson_sample(self):
+        drawn = {"rounds": {"scheme": {"without_replacement": {"sample_size": "2"},
+                                       "population_size": "3"}, "count": "1",
                             "queries": [{"l2_norm_bound": 1, "noise_stddev": 3.0}]}}
-        for epsilon in (0.1, 0.3, 0.6):
-            upper = self.ask("--epsilon %r" % epsilon, event, "replace-one")
-            self.assertLessEqual(truth(epsilon), upper * (1 + 1e-7))
-        wrong = sampled_gaussian(2 / 3, 3.0)
-        self.assertGreater(truth(0.1), self.ask("--epsilon 0.1", wrong, "zero-out"))
+        poisson = sampled_gaussian(2 / 3, 3.0)
+        for adjacency, remove, neighbour in (("add-or-remove-one", True, None),
+                                             ("zero-out", False, 0)):
+            truth = self.fixed_size(3.0, remove, neighbour)
+            self.covers(drawn, truth, poisson, (0.1, 0.3, 0.6), adjacency, error=1e-4)
+            self.assertGreater(truth(0.3), 0.999 * self.ask("--epsilon 0.3", drawn, adjacency))
+        whole = sampled_gaussian(512 / 60000, 1.23, 4680)
+        self.shows("says %.2f" % self.ask("--delta 1e-5", whole), "with half the noise")
 
     # Groups.
 

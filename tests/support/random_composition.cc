@@ -68,15 +68,13 @@ constexpr Kind kKinds[] = {
        const uint64_t sample = d.Whole(1, static_cast<double>(population));
        const double z = f * d.Log(0.5, 30);
        return Rounds({population, WithoutReplacement{sample}}, z, d.Whole(1, 1e5));
-     },
-     kNo, kNo, kYes},
+     }},
     {"with_replacement",
      [](Draws& d, double f) {
        const uint64_t population = d.Whole(1e3, 1e6), sample = d.Whole(1, 1e3);
        const double z = f * d.Log(0.5, 30);
        return Rounds({population, WithReplacement{sample}}, z, d.Whole(1, 1e4));
-     },
-     kNo, kNo, kYes},
+     }},
     {"truncated_poisson",
      [](Draws& d, double f) {
        const uint64_t population = d.Whole(1e3, 1e6);
