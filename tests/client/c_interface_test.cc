@@ -152,20 +152,17 @@ TEST_F(CInterface, ClipsByEveryStrategy) {
 TEST_F(CInterface, RecordsEveryScheme) {
   const std::vector<v1::LedgerEntry> entries = EntriesAfter("training", "schemes");
   const std::vector<v1::SamplingScheme> schemes = SchemesOf(entries);
-  ASSERT_EQ(schemes.size(), 5u);
+  ASSERT_EQ(schemes.size(), 7u);
   EXPECT_EQ(schemes[0].poisson().probability(), 0.5);
-  EXPECT_TRUE(schemes[1].has_full_batch());
-  EXPECT_EQ(schemes[2].disjoint_batches().batches_per_epoch(), 10u);
-  EXPECT_EQ(schemes[3].random_allocation().rounds_per_epoch(), 10u);
-  EXPECT_EQ(schemes[4].truncated_poisson().probability(), 0.5);
-  EXPECT_EQ(schemes[4].truncated_poisson().max_sample_size(), 60u);
-  // Fixed sizes have an epsilon under REPLACE_ONE alone.
-  const std::vector<v1::SamplingScheme> fixed = SchemesOf(Entries("fixed-sizes"));
-  ASSERT_EQ(fixed.size(), 2u);
-  EXPECT_EQ(fixed[0].without_replacement().sample_size(), 60u);
-  EXPECT_EQ(fixed[1].with_replacement().sample_size(), 60u);
+  EXPECT_EQ(schemes[1].without_replacement().sample_size(), 60u);
+  EXPECT_EQ(schemes[2].with_replacement().sample_size(), 60u);
+  EXPECT_TRUE(schemes[3].has_full_batch());
+  EXPECT_EQ(schemes[4].disjoint_batches().batches_per_epoch(), 10u);
+  EXPECT_EQ(schemes[5].random_allocation().rounds_per_epoch(), 10u);
+  EXPECT_EQ(schemes[6].truncated_poisson().probability(), 0.5);
+  EXPECT_EQ(schemes[6].truncated_poisson().max_sample_size(), 60u);
   const std::vector<v1::SumQuery> queries = QueriesOf(entries);
-  ASSERT_EQ(queries.size(), 10u);
+  ASSERT_EQ(queries.size(), 14u);
   EXPECT_EQ(queries[9].group(), "b");
   EXPECT_EQ(queries[9].l2_norm_bound(), 3);
   EXPECT_EQ(queries[9].noise_stddev(), 7);

@@ -87,8 +87,6 @@ static void schemes(const char* server, const char* folder) {
   // A MechanismEvent whose kind is a Gaussian with noise multiplier 2.
   const unsigned char event[] = {0x2a, 9, 0x09, 0, 0, 0, 0, 0, 0, 0, 0x40};
   dpledger_recorder* const recorder = open_recorder(server, "schemes", folder);
-  dpledger_recorder* const fixed =
-      open_recorder_under(server, "fixed-sizes", folder, DPLEDGER_REPLACE_ONE);
   dpledger_sum_query queries[] = {{sizeof(queries[0])}, {sizeof(queries[0])}};
   uint64_t number = 0, last = 0;
   int32_t kind;
@@ -112,22 +110,10 @@ static void schemes(const char* server, const char* folder) {
     if (kind == DPLEDGER_WITHOUT_REPLACEMENT || kind == DPLEDGER_WITH_REPLACEMENT || truncated) {
       scheme.sample_size = 60;
     }
-    if (kind == DPLEDGER_WITHOUT_REPLACEMENT || kind == DPLEDGER_WITH_REPLACEMENT) {
-      CHECK_FAILS(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error),
-                  DPLEDGER_FAILED_PRECONDITION,
-                  kind == DPLEDGER_WITHOUT_REPLACEMENT
-                      ? "sampling scheme without_replacement: no epsilon can ever be answered"
-                      : "sampling scheme with_replacement: no epsilon can ever be answered");
-      CHECK(strcmp(dpledger_error_reason(error), "NEVER_ANSWERED") == 0);
-      CHECK_OK(dpledger_recorder_record_round(fixed, &scheme, queries, 2, &number, error));
-      continue;
-    }
     CHECK_OK(dpledger_recorder_record_round(recorder, &scheme, queries, 2, &number, error));
     CHECK(kind == DPLEDGER_POISSON || number > last);
     last = number;
   }
-  CHECK_OK(dpledger_recorder_close(fixed, error));
-  dpledger_recorder_free(fixed);
   CHECK_OK(dpledger_recorder_record_mechanism(recorder, event, sizeof(event), &number, error));
   {
     dpledger_sampling_scheme scheme = poisson(100, 1.5);

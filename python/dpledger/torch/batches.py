@@ -256,8 +256,9 @@ class PoissonBatchSampler(BatchSampler):
 
 
 class FixedSizeBatchSampler(BatchSampler):
-    """Each batch has `batch_size` records, drawn anew without replacement. Its adjacency is
-    replace-one, which makes the number of records public: `population` is that number.
+    """Each batch has `batch_size` records, drawn anew without replacement. `population` is the number
+    of records, which replace-one and zero-out make public. Under add-or-remove-one it costs what
+    Poisson batches with half the noise do.
 
     Other arguments are those of PoissonBatchSampler.
     """
