@@ -1,21 +1,18 @@
 // `dpledger admin access`: who used the server for what.
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/access.pb.h"
 #include "dpledger/v1/command.pb.h"
-#include "events/proto_json.h"
 
 namespace dpledger::cli {
 namespace {
@@ -31,42 +28,6 @@ struct AccessFlags {
   bool refused = false;
   uint64_t last = 100;
 };
-
-std::string TimeText(const v1::Access& access) {
-  const char* const format = access.reads_size() > 0 ? "%Y-%m-%dT%H:%MZ" : "%Y-%m-%dT%H:%M:%SZ";
-  return absl::FormatTime(format, absl::FromUnixSeconds(access.time().seconds()),
-                          absl::UTCTimeZone());
-}
-
-// Of what was refused: where it came from, what for and why.
-std::string RefusalText(const v1::Access& access) {
-  const v1::Access::Refused& refused = access.refused();
-  std::string text = "refused";
-  for (const std::string& part : {refused.permission(), refused.resource()}) {
-    if (!part.empty()) absl::StrAppend(&text, " ", part);
-  }
-  absl::StrAppend(&text, ": ", refused.reason());
-  if (refused.count() != 1) absl::StrAppend(&text, ", ", refused.count(), " times");
-  return text;
-}
-
-void PrintText(const v1::Access& access, Output& out) {
-  std::string who = access.caller().empty() ? "(unknown)" : access.caller();
-  if (!access.peer().empty()) absl::StrAppend(&who, " at ", access.peer());
-  const std::string start = absl::StrCat(TimeText(access), "  ", who, "  ");
-  for (const auto& read : access.reads()) {
-    out.Line(
-        absl::StrCat(start, read.permission(), " ",
-                     read.resource().empty() ? "(nothing named)" : read.resource(), "  ",
-                     read.count(), read.count() == 1 ? " time" : " times",
-                     read.entries() == 0 ? "" : absl::StrCat(", ", read.entries(), " entries")));
-  }
-  if (access.has_refused()) out.Line(absl::StrCat(start, RefusalText(access)));
-  if (access.has_administers()) {
-    out.Line(absl::StrCat(start, "administers: ", access.administers().method(), " ",
-                          access.administers().about()));
-  }
-}
 
 absl::Status Show(const AccessFlags& flags, Output& out) {
   v1::ListAccessRequest request;
@@ -86,33 +47,26 @@ absl::Status Show(const AccessFlags& flags, Output& out) {
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() &&
            static_cast<uint64_t>(shown.access_size()) < flags.last);
-  if (out.json()) {
-    out.Answer("", shown);
-    return absl::OkStatus();
-  }
-  // The newest stands last, where a terminal ends.
-  for (auto access = shown.access().rbegin(); access != shown.access().rend(); ++access)
-    PrintText(*access, out);
   if (!request.page_token().empty())
     out.Note(absl::StrCat("there may be more before these ", flags.last, ": --last"));
-  return absl::OkStatus();
+  return out.Answer(shown);
 }
 
 }  // namespace
 
 void AddAccessCommand(flags::App& admin, Command& chosen) {
-  auto flags = std::make_shared<AccessFlags>();
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       admin, "access",
       "Shows who used the server for what: administration, refusals, and reads added up by minute; "
       "of one ledger, who read or exported it. Appends are not here: each entry of a ledger names "
       "its caller. Lists of many ledgers name none of them.",
       "  dpledger admin access adult --server 127.0.0.1:7070\n"
       "  dpledger admin access adult --server 127.0.0.1:7070 --permission export\n"
-      "  dpledger admin access --server 127.0.0.1:7070 --refused --month 2026-11");
-  AddRequiredServer(*command, flags->server);
-  AddLedgerName(*command, "ledger", flags->ledger, "only what was done with this ledger");
-  command->add_option("--month", flags->month, "YYYY-MM, in UTC; all months if not given")
+      "  dpledger admin access --server 127.0.0.1:7070 --refused --month 2026-11",
+      Show, chosen);
+  AddRequiredServer(command, flags.server);
+  AddLedgerName(command, "ledger", flags.ledger, "only what was done with this ledger");
+  command.add_option("--month", flags.month, "YYYY-MM, in UTC; all months if not given")
       ->type_name("MONTH")
       ->check([](const std::string& text) {
         absl::Time unused;
@@ -120,16 +74,14 @@ void AddAccessCommand(flags::App& admin, Command& chosen) {
                    ? std::string()
                    : absl::StrCat("must be YYYY-MM, got ", text);
       });
-  command->add_option("--caller", flags->caller, "only this caller, as token:alice");
-  command->add_option(
-      "--permission", flags->permission,
+  command.add_option("--caller", flags.caller, "only this caller, as token:alice");
+  command.add_option(
+      "--permission", flags.permission,
       "only what needed this one: list, ask, read_entries, export, verify, administer");
-  command->add_option("--last", flags->last, "so many at most, the newest")
+  command.add_option("--last", flags.last, "so many at most, the newest")
       ->check(flags::Range(1, 1'000'000))
       ->capture_default_str();
-  command->add_flag("--refused", flags->refused, "only what was refused");
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Show(*flags, out); }; });
+  command.add_flag("--refused", flags.refused, "only what was refused");
 }
 
 }  // namespace dpledger::cli

@@ -1,20 +1,16 @@
 // Commands of administrators: a server's tokens, and its access record.
 #include <sys/stat.h>
 
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/secret_file.h"
 #include "base/status.h"
-#include "cli/answer_parts.h"
 #include "cli/commands.h"
 #include "cli/duration_flag.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/command.pb.h"
 
@@ -22,44 +18,6 @@ namespace dpledger::cli {
 namespace {
 
 constexpr size_t kMaxNameBytes = 64;
-
-// ---- what is printed ----
-
-std::string TimeText(const google::protobuf::Timestamp& time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(time.seconds()),
-                          absl::UTCTimeZone());
-}
-
-std::string GrantText(const v1::Grant& grant) {
-  return absl::StrCat(grant.role(), " ", grant.scope(),
-                      grant.data_set().empty() ? "" : " data-set=", grant.data_set());
-}
-
-std::string StateOf(const v1::Token& token) {
-  if (token.has_revoke_time()) return "revoked " + TimeText(token.revoke_time());
-  if (!token.has_expire_time()) return "does not expire";
-  const bool past = token.expire_time().seconds() <= absl::ToUnixSeconds(absl::Now());
-  return absl::StrCat(past ? "expired " : "expires ", TimeText(token.expire_time()));
-}
-
-std::string ToText(const v1::Token& token) {
-  std::string text = Row("caller", token.caller());
-  text += Row("id", token.id());
-  for (const v1::Grant& grant : token.grants()) text += Row("may", GrantText(grant));
-  text += Row("state", StateOf(token));
-  text += Row("made", TimeText(token.create_time()));
-  text += Row("last use", token.has_last_use_time() ? TimeText(token.last_use_time()) : "none");
-  return text;
-}
-
-// RevokeTokenResponse or ListTokensResponse.
-template <typename Response>
-void PrintAll(const Response& response, Output& out) {
-  out.Answer(
-      absl::StrJoin(response.tokens(), "\n",
-                    [](std::string* text, const v1::Token& token) { *text += ToText(token); }),
-      response);
-}
 
 // ---- the secret ----
 
@@ -75,9 +33,7 @@ absl::Status PrintSecret(const v1::Token& token, const std::string& secret, cons
                          bool replace, Output& out) {
   v1::TokenMade made;
   *made.mutable_token() = token;
-  std::string text = ToText(token);
   if (file.empty()) {
-    text += Row("token", secret);
     made.set_secret(secret);
   } else {
     const std::string content = secret + "\n";
@@ -89,30 +45,14 @@ absl::Status PrintSecret(const v1::Token& token, const std::string& secret, cons
                                                     "\n  What to do: `dpledger admin token rotate ",
                                                     token.name(), "`, with another --out."));
     }
-    text += Row("token in", file);
     made.set_file(file);
   }
-  out.Answer(text, made);
+  RETURN_IF_ERROR(out.Answer(made));
   if (file.empty()) out.Note("this token is not shown again; whoever has it is the caller");
   return absl::OkStatus();
 }
 
 // ---- the commands ----
-
-struct TokenFlags {
-  connection::ServerAccess server;
-  std::string name;
-  std::vector<std::string> grants;
-  std::optional<absl::Duration> expires_in = absl::Hours(90 * 24);
-  absl::Duration grace = absl::Hours(1);
-  std::string out;
-
-  template <typename Request>
-  void SetExpireTime(Request& request) const {
-    if (!expires_in.has_value()) return;
-    request.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(absl::Now() + *expires_in));
-  }
-};
 
 v1::Grant GrantFrom(const std::string& text) {
   // The server checks the words.
@@ -130,6 +70,25 @@ v1::Grant GrantFrom(const std::string& text) {
   }
   return grant;
 }
+
+struct TokenFlags {
+  connection::ServerAccess server;
+  std::string name;
+  std::vector<std::string> grants;
+  std::optional<absl::Duration> expires_in = absl::Hours(90 * 24);
+  absl::Duration grace = absl::Hours(1);
+  std::string out;
+
+  void AddTo(flags::App& app) { AddRequiredServer(app, server); }
+  void Check() const {
+    for (const std::string& grant : grants) (void)GrantFrom(grant);
+  }
+  template <typename Request>
+  void SetExpireTime(Request& request) const {
+    if (!expires_in.has_value()) return;
+    request.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(absl::Now() + *expires_in));
+  }
+};
 
 absl::Status Create(const TokenFlags& flags, Output& out) {
   RETURN_IF_ERROR(CheckNewFile(flags.out));
@@ -153,30 +112,11 @@ absl::Status Rotate(const TokenFlags& flags, Output& out) {
 absl::Status Revoke(const TokenFlags& flags, Output& out) {
   v1::RevokeTokenRequest request;
   request.set_name(flags.name);
-  ASSIGN_OR_RETURN(const v1::RevokeTokenResponse revoked, ServerCalls(flags.server).Ask(request));
-  PrintAll(revoked, out);
-  return absl::OkStatus();
+  return out.Answer(ServerCalls(flags.server).Ask(request));
 }
 
 absl::Status List(const TokenFlags& flags, Output& out) {
-  ASSIGN_OR_RETURN(const v1::ListTokensResponse list,
-                   ServerCalls(flags.server).Ask(v1::ListTokensRequest()));
-  PrintAll(list, out);
-  return absl::OkStatus();
-}
-
-using Action = absl::Status (*)(const TokenFlags&, Output&);
-
-flags::App* AddTokenCommand(flags::App& parent, const char* name, const char* description,
-                            const char* example, const std::shared_ptr<TokenFlags>& flags,
-                            Action action, Command& chosen) {
-  flags::App* command = AddCommand(parent, name, description, example);
-  AddRequiredServer(*command, flags->server);
-  command->callback([flags, action, &chosen] {
-    for (const std::string& grant : flags->grants) (void)GrantFrom(grant);
-    chosen = [flags, action](Output& out) { return action(*flags, out); };
-  });
-  return command;
+  return out.Answer(ServerCalls(flags.server).Ask(v1::ListTokensRequest()));
 }
 
 void AddHolder(flags::App& command, TokenFlags& flags) {
@@ -190,59 +130,57 @@ void AddExpiryAndOut(flags::App& command, TokenFlags& flags, const char* out_hel
   command.add_option("--out", flags.out, out_help)->type_name("FILE");
 }
 
-void AddTokenCommands(flags::App& token, Command& chosen) {
-  auto create = std::make_shared<TokenFlags>();
-  flags::App* command = AddTokenCommand(
+void AddCreate(flags::App& token, Command& chosen) {
+  auto [command, flags] = AddCommand(
       token, "create", "Makes a token, and shows it once. A name is given once, for ever.",
       "  dpledger admin token create alice --server 127.0.0.1:7070 --grant \"trainer "
       "projects/vision\" --out alice.token\n"
       "  dpledger admin token create reader --server 127.0.0.1:7070 --grant \"analyst "
       "projects/vision/ledgers/mnist-* data-set=MNIST\" --expires-in 12h",
-      create, Create, chosen);
-  AddHolder(*command, *create);
+      Create, chosen);
+  AddHolder(command, flags);
   command
-      ->add_option("--grant", create->grants,
-                   "what the token may do, and where; may repeat\n"
-                   "  ROLE   trainer, analyst, auditor or admin\n"
-                   "  SCOPE  *, projects/P, projects/P/ledgers/L or projects/P/ledgers/PREFIX*\n"
-                   "  then data-set=NAME to allow ledgers over this data set alone")
+      .add_option("--grant", flags.grants,
+                  "what the token may do, and where; may repeat\n"
+                  "  ROLE   trainer, analyst, auditor or admin\n"
+                  "  SCOPE  *, projects/P, projects/P/ledgers/L or projects/P/ledgers/PREFIX*\n"
+                  "  then data-set=NAME to allow ledgers over this data set alone")
       ->type_name("\"ROLE SCOPE\"")
       ->required();
-  AddExpiryAndOut(*command, *create, "a new file for the token (mode 600), instead of stdout");
+  AddExpiryAndOut(command, flags, "a new file for the token (mode 600), instead of stdout");
+}
 
-  auto rotate = std::make_shared<TokenFlags>();
-  command = AddTokenCommand(
+void AddRotate(flags::App& token, Command& chosen) {
+  auto [command, flags] = AddCommand(
       token, "rotate", "Makes the next token of a name. The one before stays valid for a while.",
       "  dpledger admin token rotate alice --server 127.0.0.1:7070 --grace 1h --out alice.token",
-      rotate, Rotate, chosen);
-  AddHolder(*command, *rotate);
-  AddLength(*command, "--grace", rotate->grace,
+      Rotate, chosen);
+  AddHolder(command, flags);
+  AddLength(command, "--grace", flags.grace,
             "how long the token before stays valid, at most 30d; 1h if not given");
-  AddExpiryAndOut(*command, *rotate,
+  AddExpiryAndOut(command, flags,
                   "the file for the token (mode 600), replaced if it is there, instead of stdout");
+}
 
-  auto revoke = std::make_shared<TokenFlags>();
-  command = AddTokenCommand(
+void AddRevoke(flags::App& token, Command& chosen) {
+  auto [command, flags] = AddCommand(
       token, "revoke", "Ends all tokens of a name, for good, and the streams that they opened.",
-      "  dpledger admin token revoke alice --server 127.0.0.1:7070", revoke, Revoke, chosen);
-  AddHolder(*command, *revoke);
-
-  AddTokenCommand(token, "list", "Shows all tokens of the server: who, what, until when, last use.",
-                  "  dpledger admin token list --server 127.0.0.1:7070 --json",
-                  std::make_shared<TokenFlags>(), List, chosen);
+      "  dpledger admin token revoke alice --server 127.0.0.1:7070", Revoke, chosen);
+  AddHolder(command, flags);
 }
 
 }  // namespace
 
 void AddAdminCommands(flags::App& app, Command& chosen) {
-  flags::App* admin = app.add_subcommand("admin", "What administrators of a server do.");
-  admin->footer("  dpledger admin token list --server 127.0.0.1:7070");
-  admin->require_subcommand(0, 1);  // none is told by main(), as of every command
-  flags::App* token = admin->add_subcommand("token", "Tokens: who may call the server.");
-  token->footer("  dpledger admin token list --server 127.0.0.1:7070");
-  token->require_subcommand(0, 1);
-  AddTokenCommands(*token, chosen);
-  AddAccessCommand(*admin, chosen);
+  constexpr char kExample[] = "  dpledger admin token list --server 127.0.0.1:7070";
+  flags::App& admin = AddGroup(app, "admin", "What administrators of a server do.", kExample);
+  flags::App& token = AddGroup(admin, "token", "Tokens: who may call the server.", kExample);
+  AddCreate(token, chosen);
+  AddRotate(token, chosen);
+  AddRevoke(token, chosen);
+  AddCommand(token, "list", "Shows all tokens of the server: who, what, until when, last use.",
+             "  dpledger admin token list --server 127.0.0.1:7070 --json", List, chosen);
+  AddAccessCommand(admin, chosen);
 }
 
 }  // namespace dpledger::cli

@@ -49,7 +49,7 @@ std::string ToText(const v1::CalibrateResponse& answer) {
       text = Row("noise multiplier", TextUp(answer.noise_multiplier()));
       break;
     case v1::CalibrateResponse::kSteps:
-      text = Row("steps", absl::StrCat(answer.steps()));
+      text = Row("steps", answer.steps());
       break;
     case v1::CalibrateResponse::kSamplingProbability:
       text = Row("sampling prob.", TextDown(answer.sampling_probability()));
@@ -63,11 +63,11 @@ std::string ToText(const v1::CalibrateResponse& answer) {
   text += Row("optimum in", IntervalText(answer.optimum()));
   text += BoundRow("epsilon", answer.epsilon()) + MissingText(answer.details());
   for (const v1::CalibrationByMethod& by : answer.by_method()) {
-    text += Row(absl::StrCat("by ", by.method()),
-                by.error().empty() ? absl::StrCat(TextNear(by.value()), "   optimum in ",
-                                                  IntervalText(by.optimum()), ", epsilon in ",
-                                                  IntervalText(by.epsilon()))
-                                   : by.error());
+    const std::string label = "by " + by.method();
+    text += by.error().empty()
+                ? Row(label, TextNear(by.value()), "   optimum in ", IntervalText(by.optimum()),
+                      ", epsilon in ", IntervalText(by.epsilon()))
+                : Row(label, by.error());
   }
   return text + Row("delta", TextNear(answer.delta())) + DetailsText(answer.details());
 }
@@ -78,8 +78,7 @@ std::string ToText(const v1::ComputeTuningCostResponse& answer) {
   text += BoundRow("epsilon of one run", answer.single_run_epsilon());
   text += Row("delta", TextNear(answer.delta()));
   text += Row("trials", TrialsText(answer.trials()));
-  text += Row("at most one run",
-              absl::StrCat("with probability ", TextNear(answer.at_most_one_probability())));
+  text += Row("at most one run", "with probability ", TextNear(answer.at_most_one_probability()));
   if (answer.gamma() > 0) text += Row("gamma", TextNear(answer.gamma()));
   text += Row("analysis", answer.analysis());
   for (const v1::TuningAnalysis& analysis : answer.analyses()) {

@@ -8,11 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "cli/answer_parts.h"
 #include "cli/commands.h"
-#include "cli/difference_advice.h"
-#include "cli/help.h"
-#include "cli/number_text.h"
 #include "cli/trust_flags.h"
 #include "dpledger/v1/command.pb.h"
 #include "events/grant_rules.h"
@@ -125,11 +121,6 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   for (const v1::BudgetGrant& grant : budget.log.grants()) {
     missing.insert(budget.OriginOf(grant.ledger()));
   }
-  std::string text = Row(answer.verified() ? "verified" : "agrees with itself",
-                         absl::StrCat(answer.origin(), " at size ", answer.size()));
-  text += Row("grants", absl::StrCat(answer.grants(), ", each fitted when it was made: ",
-                                     TextUp(answer.spending().spent()), " of ",
-                                     TextNear(answer.spending().bound()), " is granted"));
   for (size_t i = 1; i < all.size(); ++i) {
     RETURN_IF_ERROR(CheckRun(budget, *all[i]));
     missing.erase(all[i]->origin());
@@ -137,36 +128,26 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
     run.set_origin(all[i]->origin());
     run.set_size(all[i]->verifier->rules().size());
     *run.mutable_spending() = all[i]->Spending();
-    text += Row("run", absl::StrCat(run.origin(), " at size ", run.size(), ": spent ",
-                                    TextUp(run.spending().spent()), " of ",
-                                    TextUp(run.spending().granted()), ", at every entry"));
   }
-  for (const std::string& origin : missing) {
-    answer.add_missing(origin);
-    text += Row("NOT CHECKED", absl::StrCat(origin, ": its bundle was not given"));
-  }
-  out.Answer(text, answer);
-  return absl::OkStatus();
+  for (const std::string& origin : missing) answer.add_missing(origin);
+  return out.Answer(answer);
 }
 
 }  // namespace
 
 void AddBudgetVerifyCommand(flags::App& budget, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       budget, "verify",
       "Checks, offline from bundles, that a budget was kept: every grant fitted when it was made, "
       "no entry of a run cost more than its grant, and both say the same of each. Exit code 5 if "
       "it was not kept, 3 if a bundle is not what was signed.",
       "  dpledger budget verify mnist-2026.bundle run-17.bundle run-18.bundle --key-file "
-      "server.keys");
-  auto flags = std::make_shared<VerifyFlags>();
+      "server.keys",
+      Verify, chosen);
   command
-      ->add_option("BUNDLE", flags->bundles, "the budget's, and after that those of runs under it")
+      .add_option("BUNDLE", flags.bundles, "the budget's, and after that those of runs under it")
       ->required();
-  flags->trust.AddTo(*command);
-  command->callback([flags, &chosen] {
-    chosen = [flags](Output& out) { return WithAdvice(Verify(*flags, out)); };
-  });
+  flags.trust.AddTo(command);
 }
 
 }  // namespace dpledger::cli

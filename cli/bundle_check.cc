@@ -1,6 +1,5 @@
 #include "cli/bundle_check.h"
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>

@@ -1,17 +1,14 @@
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "cli/answer_output.h"
 #include "cli/calibration_grid.h"
 #include "cli/commands.h"
 #include "cli/event_file.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/ledger_place.h"
 #include "cli/question_flags.h"
 #include "cli/server_calls.h"
@@ -33,6 +30,7 @@ struct CalibrateFlags {
   bool compare = false;
   Grid grid;
 
+  void Check() const;
   bool OfRest() const { return place.IsGiven() || !ledgers.empty() || !dataset.empty(); }
 };
 
@@ -64,6 +62,30 @@ void CheckParameters(const CalibrateFlags& flags) {
   }
   if (flags.solve == v1::SAMPLING_PROBABILITY || !flags.grid.values.empty()) {
     Refuse("--scheme", "must be poisson where the sampling probability is sought or --grid given");
+  }
+}
+
+void CalibrateFlags::Check() const {
+  if (OfRest()) {
+    place.Check();
+    if (!grid.values.empty()) Refuse("--grid", "must not be given beside ledgers");
+    if (!place.AtRest() && ledgers.empty() && dataset.empty()) {
+      Refuse("--ledger", "must be given with --server: what is left beside which ledger");
+    }
+  }
+  if (!events.empty() || !hole.empty()) {
+    if (events.empty() || hole.empty()) {
+      Refuse("--hole", "goes with --events FILE, and --events with --hole PATH");
+    }
+    if (solve != v1::UNKNOWN_UNSPECIFIED)
+      Refuse("--solve", "is what is sought, and must not be given");
+    if (const std::string given = run.GivenFlag(); !given.empty()) {
+      Refuse(given.c_str(), "is what is sought, and must not be given");
+    }
+    if (!grid.values.empty()) Refuse("--grid", "is for --solve, not for --hole");
+  } else {
+    if (solve == v1::UNKNOWN_UNSPECIFIED) throw flags::RequiredError("--solve");
+    CheckParameters(*this);
   }
 }
 
@@ -150,14 +172,13 @@ absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
         " steps leave unfinished counts as whole, which costs no less: ", flags.run.WholeEpochs(),
         " steps"));
   }
-  out.Answer(ToText(response), response);
-  return absl::OkStatus();
+  return out.Answer(response);
 }
 
 }  // namespace
 
 void AddCalibrateCommand(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "calibrate",
       "The noise, the number of steps or the sampling probability that meets a target (epsilon, "
       "delta).",
@@ -172,60 +193,33 @@ void AddCalibrateCommand(flags::App& app, Command& chosen) {
       "  dpledger calibrate --epsilon 3 --delta 1e-5 --solve noise-multiplier --store run.ledger "
       "--sampling-probability 0.01 --steps 1000\n"
       "  dpledger calibrate --epsilon 1 --delta 1e-6 --events run.jsonl "
-      "--hole 'events[0].rounds.queries[0].noise_stddev'");
-  auto flags = std::make_shared<CalibrateFlags>();
-  AddReal(*command, "--epsilon", flags->epsilon, kFinitePositive, "the target, > 0")->required();
-  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "the target, in (0, 1)")
-      ->required();
-  const flags::Option* solve =
-      AddChoice<v1::Unknown>(*command, "--solve", flags->solve,
-                             {{"noise-multiplier", v1::NOISE_MULTIPLIER},
-                              {"steps", v1::STEPS},
-                              {"sampling-probability", v1::SAMPLING_PROBABILITY}},
-                             "what is to be found");
-  flags->run.AddTo(*command);
-  flags->place.AddTo(*command);
+      "--hole 'events[0].rounds.queries[0].noise_stddev'",
+      Calibrate, chosen);
+  AddReal(command, "--epsilon", flags.epsilon, kFinitePositive, "the target, > 0")->required();
+  AddReal(command, "--delta", flags.delta, kOpenUnitInterval, "the target, in (0, 1)")->required();
+  AddChoice<v1::Unknown>(command, "--solve", flags.solve,
+                         {{"noise-multiplier", v1::NOISE_MULTIPLIER},
+                          {"steps", v1::STEPS},
+                          {"sampling-probability", v1::SAMPLING_PROBABILITY}},
+                         "what is to be found");
+  flags.run.AddTo(command);
+  flags.place.AddTo(command);
   AddLedgerNames(
-      *command, "--ledger", flags->ledgers,
+      command, "--ledger", flags.ledgers,
       "what is left of the target beside this ledger of the server or store; may repeat");
-  AddText(*command, "--dataset", flags->dataset, 256,
+  AddText(command, "--dataset", flags.dataset, 256,
           "the same beside all ledgers over this data set; of a --store with neither, all of them");
-  const flags::Option* events =
-      command
-          ->add_option("--events", flags->events,
-                       "an event file; --hole says which number in it is sought")
-          ->type_name("FILE");
-  const flags::Option* hole =
-      command
-          ->add_option("--hole", flags->hole,
-                       "the path of the number sought: events[LINE].FIELD..., lines from 0")
-          ->type_name("PATH");
-  command->add_flag("--compare", flags->compare, "also solve by each method alone");
-  AddGrid(*command, flags->grid);
-  flags->method.AddTo(*command);
-  command->callback([=, &chosen] {
-    if (flags->OfRest()) {
-      flags->place.Check();
-      if (!flags->grid.values.empty()) Refuse("--grid", "must not be given beside ledgers");
-      if (!flags->place.AtRest() && flags->ledgers.empty() && flags->dataset.empty()) {
-        Refuse("--ledger", "must be given with --server: what is left beside which ledger");
-      }
-    }
-    if (events->count() > 0 || hole->count() > 0) {
-      if (events->count() == 0 || hole->count() == 0) {
-        Refuse("--hole", "goes with --events FILE, and --events with --hole PATH");
-      }
-      if (solve->count() > 0) Refuse("--solve", "is what is sought, and must not be given");
-      if (const std::string given = flags->run.GivenFlag(); !given.empty()) {
-        Refuse(given.c_str(), "is what is sought, and must not be given");
-      }
-      if (!flags->grid.values.empty()) Refuse("--grid", "is for --solve, not for --hole");
-    } else {
-      if (solve->count() == 0) throw flags::RequiredError("--solve");
-      CheckParameters(*flags);
-    }
-    chosen = [flags](Output& out) { return Calibrate(*flags, out); };
-  });
+  command
+      .add_option("--events", flags.events,
+                  "an event file; --hole says which number in it is sought")
+      ->type_name("FILE");
+  command
+      .add_option("--hole", flags.hole,
+                  "the path of the number sought: events[LINE].FIELD..., lines from 0")
+      ->type_name("PATH");
+  command.add_flag("--compare", flags.compare, "also solve by each method alone");
+  AddGrid(command, flags.grid);
+  flags.method.AddTo(command);
 }
 
 }  // namespace dpledger::cli

@@ -2,14 +2,12 @@
 
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/status.h"
 #include "cli/answer_parts.h"
 #include "cli/number_text.h"
 #include "dpledger/v1/command.pb.h"
@@ -137,8 +135,7 @@ absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateR
   }
   details.set_method(absl::StrJoin(methods, ", "));
   if (!methods.empty()) absl::StrAppend(&text, DetailsText(details));
-  out.Answer(text, answered);
-  return absl::OkStatus();
+  return out.Answer(text, answered);
 }
 
 }  // namespace dpledger::cli

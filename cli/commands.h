@@ -3,6 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "cli/output.h"
@@ -11,6 +14,33 @@
 namespace dpledger::cli {
 
 using Command = std::function<absl::Status(Output&)>;
+
+// Adds a command that has --json and no other flag yet. `examples` are lines of shell, in the help
+// before the flags.
+flags::App& AddCommand(flags::App& parent, const std::string& name, const std::string& description,
+                       const std::string& examples);
+
+// Adds a command that does `run` with its flags: those that Flags::AddTo adds, if there is one, and
+// those that are added to them here. They hold to Flags::Check, if there is one, before `run`.
+template <typename Flags>
+std::pair<flags::App&, Flags&> AddCommand(flags::App& parent, const std::string& name,
+                                          const std::string& description,
+                                          const std::string& examples,
+                                          absl::Status (*run)(const Flags&, Output&),
+                                          Command& chosen) {
+  flags::App& command = AddCommand(parent, name, description, examples);
+  const auto flags = std::make_shared<Flags>();
+  if constexpr (requires { flags->AddTo(command); }) flags->AddTo(command);
+  command.callback([flags, run, &chosen] {
+    if constexpr (requires { flags->Check(); }) flags->Check();
+    chosen = [flags, run](Output& out) { return run(*flags, out); };
+  });
+  return {command, *flags};
+}
+
+// Adds a command that does nothing but have commands: without one, main() tells what is missing.
+flags::App& AddGroup(flags::App& parent, const std::string& name, const std::string& description,
+                     const std::string& examples);
 
 // epsilon, delta, tuning.
 void AddQuestionCommands(flags::App& app, Command& chosen);

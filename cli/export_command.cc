@@ -1,14 +1,9 @@
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/hex.h"
 #include "base/status.h"
-#include "cli/answer_output.h"
-#include "cli/answer_parts.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/ledger_flags.h"
 #include "cli/progress.h"
@@ -59,7 +54,6 @@ absl::Status Export(const ExportFlags& flags, Output& out) {
   RemoveOnInterrupt("");
   RETURN_IF_ERROR(exported.status());
   const merkle::Checkpoint& checkpoint = *exported;
-  const std::string root = HexEncode(merkle::ToBytes(checkpoint.root));
   v1::LedgerExported answer;
   answer.set_ledger(name);
   answer.set_file(flags.output);
@@ -67,37 +61,28 @@ absl::Status Export(const ExportFlags& flags, Output& out) {
   answer.set_origin(checkpoint.origin);
   answer.set_size(checkpoint.size);
   answer.set_root_hash(merkle::ToBytes(checkpoint.root));
-  const std::string text = Row("wrote", absl::StrCat(flags.output, ", ", file.size(), " bytes")) +
-                           Row("origin", checkpoint.origin) +
-                           Row("size", absl::StrCat(checkpoint.size)) + Row("root", root);
-  if (flags.output == "-") {
-    out.Note(text);  // the bundle is what stdout has
-  } else {
-    out.Answer(text, answer);
-  }
+  if (flags.output != "-") return out.Answer(answer);
+  out.Note(ToText(answer));  // the bundle is what stdout has
   return absl::OkStatus();
 }
 
 }  // namespace
 
 void AddExportCommand(flags::App& ledger, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       ledger, "export",
       "Writes a ledger, with what proves that it is the one that was signed, into one file.",
       "  dpledger ledger export mnist --server 127.0.0.1:7070 --output mnist.bundle\n"
       "  dpledger ledger export --store run.ledger --output run.bundle\n"
-      "  tar -xOf mnist.bundle README");
-  auto flags = std::make_shared<ExportFlags>();
-  flags->AddTo(*command);
+      "  tar -xOf mnist.bundle README",
+      Export, chosen);
   command
-      ->add_option("--output", flags->output,
-                   "the file; it appears when it is whole. - is standard output")
+      .add_option("--output", flags.output,
+                  "the file; it appears when it is whole. - is standard output")
       ->type_name("FILE")
       ->required();
-  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,
+  AddReal(command, "--delta", flags.delta, kOpenUnitInterval,
           "also puts in what the server says epsilon is at this delta");
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Export(*flags, out); }; });
 }
 
 }  // namespace dpledger::cli

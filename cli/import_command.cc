@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -18,11 +17,8 @@
 #include "base/status.h"
 #include "cli/bundle_check.h"
 #include "cli/commands.h"
-#include "cli/difference_advice.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/interrupt.h"
-#include "cli/ledger_output.h"
 #include "cli/ledger_place.h"
 #include "cli/progress.h"
 #include "cli/trust_flags.h"
@@ -277,32 +273,26 @@ absl::Status ImportFile(const ImportFlags& flags, Output& out) {
   v1::SealLedgerRequest seal;
   seal.set_name(name);
   seal.set_request_id(request_id + ".seal");
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Ask(seal));
-  out.Answer(ToText(ledger), ledger);
-  return absl::OkStatus();
+  return out.Answer(server.Ask(seal));
 }
 
 }  // namespace
 
 void AddImportCommand(flags::App& ledger, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       ledger, "import",
       "Makes a sealed copy of a ledger from a bundle or a folder, verified first. The copy names "
-      "its "
-      "origin. Repeat the command after an interruption: nothing is copied twice.",
+      "its origin. Repeat the command after an interruption: nothing is copied twice.",
       "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --key-file server.keys\n"
       "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --as copy-of-mnist\n"
-      "  dpledger ledger import run.ledger --server 127.0.0.1:7070");
-  auto flags = std::make_shared<ImportFlags>();
-  command->add_option("FILE", flags->file, "a bundle, or the folder of a recorder's ledgers")
+      "  dpledger ledger import run.ledger --server 127.0.0.1:7070",
+      Import, chosen);
+  command.add_option("FILE", flags.file, "a bundle, or the folder of a recorder's ledgers")
       ->required();
-  AddLedgerName(*command, "--ledger", flags->ledger, "which one of a folder with several");
-  AddRequiredServer(*command, flags->server);
-  AddLedgerName(*command, "--as", flags->name, "the copy's name; default: the original's");
-  flags->trust.AddTo(*command);
-  command->callback([flags, &chosen] {
-    chosen = [flags](Output& out) { return WithAdvice(Import(*flags, out)); };
-  });
+  AddLedgerName(command, "--ledger", flags.ledger, "which one of a folder with several");
+  AddRequiredServer(command, flags.server);
+  AddLedgerName(command, "--as", flags.name, "the copy's name; default: the original's");
+  flags.trust.AddTo(command);
 }
 
 }  // namespace dpledger::cli

@@ -1,18 +1,12 @@
 // Commands that add to a ledger's story: forks, notes, corrections and the end of a budget's
 // blocks.
-#include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "base/hex.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/ledger_flags.h"
-#include "cli/ledger_output.h"
 #include "cli/server_calls.h"
-#include "dpledger/v1/command.pb.h"
 
 namespace dpledger::cli {
 namespace {
@@ -48,131 +42,108 @@ absl::Status Fork(const ForkFlags& flags, Output& out) {
     if (!flags.released.empty()) declaration.set_released(flags.released);
     if (!flags.description.empty()) declaration.set_description(flags.description);
   }
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Ask(request));
-  out.Answer(ToText(ledger), ledger);
-  return absl::OkStatus();
+  return out.Answer(server.Ask(request));
 }
 
 void AddFork(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "fork",
       "Opens a ledger that carries on from the first entries of another, which are part of its "
       "cost.",
       "  dpledger ledger fork mnist mnist-warm --server 127.0.0.1:7070 --size 2001 --reason \"from "
-      "the state after epoch 4\"");
-  auto flags = std::make_shared<ForkFlags>();
-  AddLedgerName(*command, "PARENT", flags->parent, "the ledger to carry on from")->required();
-  AddLedgerName(*command, "CHILD", flags->child, "the new ledger")->required();
-  flags->place.AddTo(*command);
-  AddCount(*command, "--size", flags->size, 1,
+      "the state after epoch 4\"",
+      Fork, chosen);
+  AddLedgerName(command, "PARENT", flags.parent, "the ledger to carry on from")->required();
+  AddLedgerName(command, "CHILD", flags.child, "the new ledger")->required();
+  flags.place.AddTo(command);
+  AddCount(command, "--size", flags.size, 1,
            "how many of the parent's entries it carries; default: all");
-  AddText(*command, "--reason", flags->reason, 1024, "why, in your own words");
-  AddCount(*command, "--planned-rounds", flags->planned_rounds, 1,
+  AddText(command, "--reason", flags.reason, 1024, "why, in your own words");
+  AddCount(command, "--planned-rounds", flags.planned_rounds, 1,
            "the number of rounds decided in advance, those of the parent's entries included; "
            "default: the parent's");
-  AddText(*command, "--released", flags->released, 1024,
+  AddText(command, "--released", flags.released, 1024,
           "what is released; default: as the parent says");
-  AddText(*command, "--description", flags->description, 4096,
+  AddText(command, "--description", flags.description, 4096,
           "your own words; default: the parent's");
-  AddRequestId(*command, flags->request_id);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Fork(*flags, out); }; });
+  AddRequestId(command, flags.request_id);
 }
 
 // ---- note, correct ----
 
 struct EntryFlags : LedgerFlags {
-  std::string text;
-  uint64_t sequence = 0;
+  v1::NewEntry entry;
   std::string writer = kOwnWriter;
   std::string request_id;
 };
 
-absl::Status AppendEntry(const EntryFlags& flags, const v1::NewEntry& entry, const char* what,
-                         Output& out) {
+absl::Status AppendEntry(const EntryFlags& flags, Output& out) {
   v1::AppendBatchRequest request;
   request.set_ledger(flags.name);
   request.set_writer(flags.writer);
   request.set_request_id(RequestId(flags.request_id));
-  *request.add_entries() = entry;
-  ASSIGN_OR_RETURN(const v1::Receipt receipt, ServerCalls(flags.place).Append(request));
-  const std::string root = HexEncode(receipt.root_hash());
+  *request.add_entries() = flags.entry;
   v1::Appended answer;
+  ASSIGN_OR_RETURN(*answer.mutable_receipt(), ServerCalls(flags.place).Append(request));
   answer.set_ledger(flags.name);
-  *answer.mutable_receipt() = receipt;
   answer.set_request_id(request.request_id());
-  out.Answer(absl::StrCat("stored ", what, " in ", flags.name, " as sequence ",
-                          receipt.first_sequence(), "\nsize ", receipt.size(), "\nroot ", root,
-                          "\nrequest id ", request.request_id(), "\n"),
-             answer);
-  return absl::OkStatus();
+  return out.Answer(answer);
+}
+
+void AddWriterAndId(flags::App& command, EntryFlags& flags) {
+  AddWriter(command, flags.writer);
+  AddRequestId(command, flags.request_id);
 }
 
 void AddNote(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "note", "Appends a note in words.",
-      "  dpledger ledger note mnist --server 127.0.0.1:7070 --text \"moved to another machine\"");
-  auto flags = std::make_shared<EntryFlags>();
-  flags->AddTo(*command);
-  AddText(*command, "--text", flags->text, 4096, "the note")->required();
-  AddWriter(*command, flags->writer);
-  AddRequestId(*command, flags->request_id);
-  command->callback([flags, &chosen] {
-    chosen = [flags](Output& out) {
-      v1::NewEntry entry;
-      entry.mutable_note()->set_text(flags->text);
-      return AppendEntry(*flags, entry, "the note", out);
-    };
-  });
+      "  dpledger ledger note mnist --server 127.0.0.1:7070 --text \"moved to another machine\"",
+      AppendEntry, chosen);
+  AddText(command, "--text", *flags.entry.mutable_note()->mutable_text(), 4096, "the note")
+      ->required();
+  AddWriterAndId(command, flags);
+}
+
+struct CorrectFlags : EntryFlags {
+  uint64_t sequence = 0;
+};
+
+absl::Status Correct(const CorrectFlags& flags, Output& out) {
+  EntryFlags correction = flags;
+  correction.entry.mutable_correction()->set_corrected_sequence(flags.sequence);
+  return AppendEntry(correction, out);
 }
 
 void AddCorrect(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "correct",
       "Says that an earlier entry is wrong, and how. The entry stays and so does its cost: what "
-      "was "
-      "released stays released.",
+      "was released stays released.",
       "  dpledger ledger correct mnist --server 127.0.0.1:7070 --sequence 17 --text \"sigma was "
-      "1.2\"");
-  auto flags = std::make_shared<EntryFlags>();
-  flags->AddTo(*command);
-  AddCount(*command, "--sequence", flags->sequence, 0, "of the entry that is wrong")->required();
-  AddText(*command, "--text", flags->text, 4096, "what is wrong with it")->required();
-  AddWriter(*command, flags->writer);
-  AddRequestId(*command, flags->request_id);
-  command->callback([flags, &chosen] {
-    chosen = [flags](Output& out) {
-      v1::NewEntry entry;
-      entry.mutable_correction()->set_corrected_sequence(flags->sequence);
-      entry.mutable_correction()->set_text(flags->text);
-      return AppendEntry(*flags, entry, "the correction", out);
-    };
-  });
+      "1.2\"",
+      Correct, chosen);
+  AddCount(command, "--sequence", flags.sequence, 0, "of the entry that is wrong")->required();
+  AddText(command, "--text", *flags.entry.mutable_correction()->mutable_text(), 4096,
+          "what is wrong with it")
+      ->required();
+  AddWriterAndId(command, flags);
 }
 
 }  // namespace
 
 void AddRetireCommand(flags::App& budget, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       budget, "retire",
       "Ends blocks of a budget, for ever: nothing more of them is granted. What runs were granted "
       "stays.",
       "  dpledger budget retire visits-2026 --server 127.0.0.1:7070 --blocks 1-60 --reason \"older "
-      "than five years\"");
-  auto flags = std::make_shared<EntryFlags>();
-  auto retired = std::make_shared<v1::RetiredBlocks>();
-  flags->AddTo(*command);
-  AddBlocks(*command, *retired->mutable_blocks(), "those that end, like 1-12,14")->required();
-  AddText(*command, "--reason", *retired->mutable_reason(), 1024, "why, in your own words");
-  AddWriter(*command, flags->writer);
-  AddRequestId(*command, flags->request_id);
-  command->callback([flags, retired, &chosen] {
-    chosen = [flags, retired](Output& out) {
-      v1::NewEntry entry;
-      *entry.mutable_retired_blocks() = *retired;
-      return AppendEntry(*flags, entry, "the end of these blocks", out);
-    };
-  });
+      "than five years\"",
+      AppendEntry, chosen);
+  v1::RetiredBlocks& retired = *flags.entry.mutable_retired_blocks();
+  AddBlocks(command, *retired.mutable_blocks(), "those that end, like 1-12,14")->required();
+  AddText(command, "--reason", *retired.mutable_reason(), 1024, "why, in your own words");
+  AddWriterAndId(command, flags);
 }
 
 void AddLedgerEntryCommands(flags::App& ledger, Command& chosen) {

@@ -4,12 +4,60 @@
 #include "cli/append.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
+#include "cli/server_calls.h"
 
 namespace dpledger::cli {
+namespace {
+
+// The trainer declares it: a default would sign a promise that nobody gave.
+constexpr char kAdjacencyChoices[] =
+    "what makes two data sets neighbours\n"
+    "  add-or-remove-one   one record is added or removed: usual for Poisson sampling\n"
+    "  replace-one         one record is replaced by another: for batches of a fixed size\n"
+    "  zero-out            one record is replaced by one that contributes nothing";
+
+}  // namespace
 
 void LedgerFlags::AddTo(flags::App& app) {
   AddLedgerName(app, "NAME", name, "x, or in full projects/{project}/ledgers/x")->required();
   place.AddTo(app);
+}
+
+void RequireChoice(const char* flag, bool given, const char* choices) {
+  if (!given) throw flags::ValidationError(flag, absl::StrCat("must be given: ", choices));
+}
+
+void CreateFlags::AddTo(flags::App& app) {
+  LedgerFlags::AddTo(app);
+  AddName(app, "--dataset", *declaration.mutable_dataset(), 256,
+          "which data set; the same name, letter for letter, in every ledger over it")
+      ->required();
+  app.add_flag("--new-dataset", new_dataset,
+               "the data set is a new one, however much its name is like another's");
+  AddName(app, "--unit", *declaration.mutable_unit_of_privacy(), 256,
+          "what one record is: example, user, hospital")
+      ->required();
+  AddAdjacency(app, adjacency, kAdjacencyChoices);
+  AddFilter(app, filter);
+  AddText(app, "--description", *declaration.mutable_description(), 4096, "your own words");
+  AddRequestId(app, request_id);
+}
+
+void CreateFlags::Check() const {
+  RequireChoice("--adjacency", adjacency != v1::ADJACENCY_UNSPECIFIED, kAdjacencyChoices);
+}
+
+absl::StatusOr<v1::Ledger> CreateFlags::Create(const v1::Declaration& rest) const {
+  v1::CreateLedgerRequest request;
+  request.set_name(name);
+  request.set_request_id(RequestId(request_id));
+  request.set_new_dataset(new_dataset);
+  *request.mutable_declaration() = declaration;
+  request.mutable_declaration()->MergeFrom(rest);
+  request.mutable_declaration()->set_adjacency(adjacency);
+  if (filter.kind_case() != v1::Filter::KIND_NOT_SET)
+    *request.mutable_declaration()->mutable_filter() = filter;
+  return ServerCalls(place).Ask(request);
 }
 
 void ReadFlags::AddTo(flags::App& app) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "cli/ledger_place.h"
 #include "connection/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
@@ -18,6 +19,23 @@ struct LedgerFlags {
   WritePlace place;
 
   void AddTo(flags::App& app);
+};
+
+// Throws flags::ValidationError unless it is given: `choices` are what the help says of them.
+void RequireChoice(const char* flag, bool given, const char* choices);
+
+// A new ledger, or a budget.
+struct CreateFlags : LedgerFlags {
+  v1::Declaration declaration;  // its names and texts
+  v1::Adjacency adjacency = v1::ADJACENCY_UNSPECIFIED;
+  v1::Filter filter;
+  bool new_dataset = false;
+  std::string request_id;
+
+  void AddTo(flags::App& app);
+  void Check() const;
+  // Sends it with what `rest` declares beside.
+  absl::StatusOr<v1::Ledger> Create(const v1::Declaration& rest) const;
 };
 
 // The same for a command that only reads: `name` may be empty of ledgers at rest, whose only one

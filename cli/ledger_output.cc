@@ -1,26 +1,26 @@
-#include "cli/ledger_output.h"
-
-#include <google/protobuf/util/time_util.h>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hex.h"
+#include "cli/answer_output.h"
 #include "cli/answer_parts.h"
+#include "cli/number_text.h"
 #include "cli/shown_text.h"
 #include "events/grant_rules.h"
 
 namespace dpledger::cli {
 namespace {
 
-std::string TimeText(const v1::Ledger& ledger) {
-  return google::protobuf::util::TimeUtil::ToString(ledger.create_time());
-}
-
 std::string WriterText(const v1::WriterStatus& writer) {
   std::string text = absl::StrCat(writer.writer(), ": ", writer.entry_count(), " entries");
   if (writer.has_round()) absl::StrAppend(&text, ", last round ", writer.last_round());
   absl::StrAppend(&text, writer.closed() ? ", closed" : ", open");
+  if (writer.late_entries() > 0) absl::StrAppend(&text, ", ", writer.late_entries(), " late");
+  if (writer.missing_spools_size() > 0) {
+    absl::StrAppend(&text, ", ", writer.more_missing_spools() ? "more than " : "",
+                    Counted(static_cast<uint64_t>(writer.missing_spools_size()), "spool", "spools"),
+                    " not delivered");
+  }
   return writer.owner().empty() ? text : absl::StrCat(text, ", of ", writer.owner());
 }
 
@@ -43,76 +43,134 @@ std::string FilterText(const v1::Filter& filter) {
   return "none";
 }
 
-}  // namespace
+// ε, or why there is none: of a LedgerSummary or a DatasetSummary.
+template <typename Summary>
+std::string CostText(const Summary& summary) {
+  if (summary.has_epsilon()) {
+    return absl::StrCat("epsilon <= ", TextUp(summary.epsilon().upper()), " at delta ",
+                        TextNear(summary.delta()));
+  }
+  const std::string& reason = summary.refusal().reason();
+  return reason.empty() ? "epsilon not computed yet" : absl::StrCat("epsilon refused: ", reason);
+}
 
-std::string ToText(const v1::Ledger& ledger) {
-  const v1::Declaration& declaration = ledger.declaration();
-  std::string text = Row("ledger", ledger.name());
-  text += Row("state", v1::LedgerState_Name(ledger.state()));
-  text += Row("size", absl::StrCat(ledger.size()));
-  text += Row("root", HexEncode(ledger.root_hash()));
-  text += Row("created", TimeText(ledger));
-  if (!ledger.creator().empty()) text += Row("created by", ledger.creator());
-  text += Row("data set", declaration.dataset());
+std::string DeclarationText(const v1::Declaration& declaration, const v1::Ledger& ledger) {
+  std::string text = Row("data set", declaration.dataset());
   text += Row("unit of privacy", declaration.unit_of_privacy());
   text += Row("adjacency", v1::Adjacency_Name(declaration.adjacency()));
   text += Row("parameters", v1::Parameters_Name(declaration.parameters()));
   if (declaration.kind() == v1::BUDGET)
     text += Row("kind", "a budget: runs are granted parts of it");
   if (!declaration.budget().empty()) {
-    text += Row("budget", absl::StrCat(declaration.budget(),
-                                       ledger.has_import() ? ", on the original's server" : ""));
+    text += Row("budget", declaration.budget(),
+                ledger.has_import() ? ", on the original's server" : "");
   }
-  if (!declaration.block_assignment().empty()) {
-    text += Row("blocks", declaration.block_assignment());
-  }
-  if (declaration.blocks_size() > 0) {
-    text += Row("blocks", events::BlocksText(declaration.blocks()));
-  }
+  text += Row("blocks", declaration.block_assignment());
+  text += Row("blocks", events::BlocksText(declaration.blocks()));
   if (declaration.has_filter()) {
     const bool keeps = declaration.spool_policy() != v1::SPOOL && !ledger.has_import();
-    text += Row("filter", absl::StrCat(FilterText(declaration.filter()),
-                                       !keeps ? ""
-                                       : declaration.budget().empty()
-                                           ? "; the server refuses what would cross it"
-                                           : "; of all runs under the budget"));
+    text += Row("filter", FilterText(declaration.filter()),
+                !keeps                         ? ""
+                : declaration.budget().empty() ? "; the server refuses what would cross it"
+                                               : "; of all runs under the budget");
   }
-  if (declaration.planned_rounds() > 0) {
-    text += Row("planned rounds", absl::StrCat(declaration.planned_rounds()));
-  }
+  if (declaration.planned_rounds() > 0) text += Row("planned rounds", declaration.planned_rounds());
   if (declaration.parameters() == v1::FIXED) {
     text += Row("plan independent",
                 declaration.plan_independent()
                     ? "yes: the plan did not depend on other ledgers' outputs"
                     : "not said: with other ledgers it has an odometer, no common epsilon");
   }
-  if (!declaration.released().empty()) text += Row("released", declaration.released());
-  if (!declaration.description().empty()) text += Row("description", declaration.description());
-  if (ledger.has_fork()) {
-    const v1::Fork& fork = ledger.fork();
-    text += Row("fork of", absl::StrCat(fork.parent(), " at size ", fork.parent_size()));
-    text += Row("parent's root", HexEncode(fork.parent_root()));
-    if (!fork.reason().empty()) text += Row("reason", fork.reason());
-  }
-  if (ledger.has_import()) {
-    const v1::Import& import = ledger.import();
-    text += Row("copy of", absl::StrCat(import.origin(), " at size ", import.size()));
-    text += Row("original's root", HexEncode(import.root_hash()));
-  }
+  return text + Row("released", declaration.released()) +
+         Row("description", declaration.description());
+}
+
+}  // namespace
+
+std::string ToText(const v1::Ledger& ledger) {
+  std::string text = Row("ledger", ledger.name());
+  text += Row("state", v1::LedgerState_Name(ledger.state()));
+  text += Row("size", ledger.size());
+  text += Row("root", HexEncode(ledger.root_hash()));
+  text += Row("created", TimeText(ledger.create_time()));
+  text += Row("created by", ledger.creator());
+  text += DeclarationText(ledger.declaration(), ledger);
+  if (ledger.has_fork()) text += OriginText(ledger.fork());
+  if (ledger.has_import()) text += OriginText(ledger.import());
   for (const v1::WriterStatus& writer : ledger.writers()) text += Row("writer", WriterText(writer));
   if (ledger.writer_count() > static_cast<uint64_t>(ledger.writers_size())) {
-    text += Row("writers",
-                absl::StrCat(ledger.writer_count(), ", of which ", ledger.open_writer_count(),
-                             " are open; ", ledger.writers_size(), " are shown"));
+    text += Row("writers", ledger.writer_count(), ", of which ", ledger.open_writer_count(),
+                " are open; ", ledger.writers_size(), " are shown");
   }
   return text;
 }
 
-std::string ToLine(const v1::Ledger& ledger) {
-  return absl::StrFormat("%s  %s  size %d  %s, %s\n", ledger.name(),
+std::string ToLine(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
+  const bool old = !summary.ledger().empty() && summary.size() < ledger.size();
+  return absl::StrFormat("%s  %s  size %d  %s, %s  %s%s", ledger.name(),
                          v1::LedgerState_Name(ledger.state()), ledger.size(),
                          Shown(ledger.declaration().dataset()),
-                         Shown(ledger.declaration().unit_of_privacy()));
+                         Shown(ledger.declaration().unit_of_privacy()), CostText(summary),
+                         old ? absl::StrCat(" of ", summary.size()) : "");
 }
+
+std::string ToText(const v1::ListLedgersResponse& list) {
+  std::string text;
+  for (int i = 0; i < list.ledgers_size(); ++i)
+    absl::StrAppend(&text, ToLine(list.ledgers(i), list.summaries(i)), "\n");
+  return text;
+}
+
+std::string ToText(const v1::ListDatasetsResponse& list) {
+  std::string text;
+  for (const v1::DatasetSummary& dataset : list.datasets()) {
+    absl::StrAppend(
+        &text, Shown(dataset.name()), "  ", Counted(dataset.ledger_count(), "ledger", "ledgers"),
+        ", ", dataset.open_count(), " open  ", CostText(dataset),
+        dataset.regime() == v1::ODOMETER ? absl::StrCat(", ", kOdometerText) : "", "\n");
+  }
+  return text;
+}
+
+std::string ToText(const v1::Appended& appended) {
+  const v1::Receipt& receipt = appended.receipt();
+  return Row("stored", Counted(receipt.count(), "entry", "entries"), " in ", appended.ledger(),
+             " from sequence ", receipt.first_sequence()) +
+         Row("size", receipt.size()) + Row("root", HexEncode(receipt.root_hash())) +
+         Row("request id", appended.request_id());
+}
+
+std::string ToText(const v1::LedgerExported& exported) {
+  return Row("wrote", exported.file(), ", ", exported.bytes(), " bytes") +
+         Row("ledger", exported.ledger()) + Row("origin", exported.origin()) +
+         Row("size", exported.size()) + Row("root", HexEncode(exported.root_hash()));
+}
+
+std::string ToText(const v1::SpoolsImported& imported) {
+  std::string text;
+  for (const v1::SpoolsImported::Spool& spool : imported.spools()) {
+    absl::StrAppend(&text, spool.path(), ": writer ", spool.writer(), " of ", spool.ledger(), ": ",
+                    spool.delivered_batches(), " batches were still taken, ", spool.late_events(),
+                    " events came in late\n");
+  }
+  return text;
+}
+
+std::string ToText(const v1::RegistryFollowed& followed) {
+  std::string text = Row("follows", followed.origin());
+  text += Row("entries", followed.size(), ", ", followed.new_entries(), " new");
+  text += Row("root", HexEncode(followed.root_hash()));
+  text += Row("ledgers", followed.ledgers());
+  text += Row("signed by", followed.signed_by());
+  if (followed.growth_proofs() > 0)
+    text += Row("growth proved", followed.growth_proofs(), " times");
+  return text;
+}
+
+std::string ToText(const v1::ContradictionProved& proved) {
+  return Row("contradiction", proved.proved());
+}
+
+std::string ToText(const v1::FileWritten& written) { return Row("wrote", written.file()); }
 
 }  // namespace dpledger::cli

@@ -1,54 +1,23 @@
 // What there is on a server: ledgers with what they cost, data sets, and what changes.
 #include <chrono>
-#include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "base/hex.h"
 #include "base/status.h"
-#include "cli/answer_parts.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/help.h"
-#include "cli/ledger_output.h"
 #include "cli/ledger_place.h"
-#include "cli/number_text.h"
 #include "cli/server_calls.h"
-#include "cli/shown_text.h"
 #include "dpledger/v1/command.pb.h"
 #include "dpledger/v1/summary.pb.h"
 
 namespace dpledger::cli {
 namespace {
 
-constexpr uint32_t kPage = 1000;
 constexpr auto kAskAgain = std::chrono::seconds(1);
-
-// ε, or why there is none.
-std::string CostText(bool has_epsilon, const v1::Interval& epsilon, double delta,
-                     const v1::Refusal& refusal) {
-  if (has_epsilon) {
-    return absl::StrCat("epsilon <= ", TextUp(epsilon.upper()), " at delta ", TextNear(delta));
-  }
-  return refusal.reason().empty() ? "epsilon not computed yet"
-                                  : absl::StrCat("epsilon refused: ", refusal.reason());
-}
-
-// One line of a list.
-std::string Line(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
-  std::string line = ToLine(ledger);
-  line.pop_back();
-  const bool known = !summary.ledger().empty();
-  absl::StrAppend(
-      &line, "  ",
-      CostText(summary.has_epsilon(), summary.epsilon(), summary.delta(), summary.refusal()));
-  if (known && summary.size() < ledger.size()) absl::StrAppend(&line, " of ", summary.size());
-  return line;
-}
 
 struct ListFlags {
   LedgerPlace place;
@@ -68,90 +37,56 @@ std::string ParentOf(const ListFlags& flags) {
   return flags.place.AtRest() ? "projects/-" : "projects/default";
 }
 
-// All pages as one.
 absl::StatusOr<v1::ListLedgersResponse> ListAll(ServerCalls& server, const ListFlags& flags) {
   v1::ListLedgersRequest request;
   request.set_parent(ParentOf(flags));
-  request.set_page_size(kPage);
   request.set_filter(flags.filter);
   request.set_order_by(flags.order_by);
-  v1::ListLedgersResponse all;
-  do {
-    ASSIGN_OR_RETURN(const v1::ListLedgersResponse page, server.Ask(request));
-    all.clear_damaged();  // each page has all of them
-    all.MergeFrom(page);
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+  ASSIGN_OR_RETURN(v1::ListLedgersResponse all, server.AskAll(request));
   while (all.summaries_size() < all.ledgers_size()) all.add_summaries();
-  all.clear_next_page_token();
   return all;
 }
 
+absl::Status List(const ListFlags& flags, Output& out) {
+  ServerCalls server(flags.place, /*costs=*/true);
+  ASSIGN_OR_RETURN(const v1::ListLedgersResponse list, ListAll(server, flags));
+  RETURN_IF_ERROR(out.Answer(list));
+  if (list.damaged().empty()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(list.damaged_size(), " of these ledgers cannot be read, and are shown as they ",
+                   "were, if at all; the first: ", list.damaged(0).message()));
+}
+
 void AddList(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "list", "Lists the ledgers of a project with what they cost, by name or as told.",
       "  dpledger ledger list --server 127.0.0.1:7070\n"
       "  dpledger ledger list --store run.ledger\n"
       "  dpledger ledger list --server 127.0.0.1:7070 --project - --filter 'dataset = adult AND "
-      "epsilon > 1' --order-by 'epsilon desc'");
-  auto flags = std::make_shared<ListFlags>();
-  AddRequiredPlace(*command, flags->place);
-  AddProject(*command, flags->project);
-  AddText(*command, "--filter", flags->filter, 4096, "which ledgers (docs/filters.md)");
-  AddText(*command, "--order-by", flags->order_by, 4096,
+      "epsilon > 1' --order-by 'epsilon desc'",
+      List, chosen);
+  AddRequiredPlace(command, flags.place);
+  AddProject(command, flags.project);
+  AddText(command, "--filter", flags.filter, 4096, "which ledgers (docs/filters.md)");
+  AddText(command, "--order-by", flags.order_by, 4096,
           "a field of the filter language, desc behind it to begin with the largest");
-  command->callback([flags, &chosen] {
-    chosen = [flags](Output& out) -> absl::Status {
-      ServerCalls server(flags->place, /*costs=*/true);
-      ASSIGN_OR_RETURN(const v1::ListLedgersResponse list, ListAll(server, *flags));
-      std::string text;
-      for (int i = 0; i < list.ledgers_size(); ++i)
-        absl::StrAppend(&text, Line(list.ledgers(i), list.summaries(i)), "\n");
-      out.Answer(text, list);
-      if (list.damaged().empty()) return absl::OkStatus();
-      return absl::DataLossError(absl::StrCat(
-          list.damaged_size(), " of these ledgers cannot be read, and are shown as they ",
-          "were, if at all; the first: ", list.damaged(0).message()));
-    };
-  });
 }
 
 // ---- datasets ----
 
 absl::Status ListDatasets(const ListFlags& flags, Output& out) {
-  ServerCalls server(flags.place);
   v1::ListDatasetsRequest request;
   request.set_parent(ParentOf(flags));
-  request.set_page_size(kPage);
-  std::string text;
-  v1::ListDatasetsResponse all;
-  do {
-    ASSIGN_OR_RETURN(const v1::ListDatasetsResponse page, server.Ask(request));
-    for (const v1::DatasetSummary& dataset : page.datasets()) {
-      absl::StrAppend(
-          &text, Shown(dataset.name()), "  ", dataset.ledger_count(),
-          dataset.ledger_count() == 1 ? " ledger, " : " ledgers, ", dataset.open_count(), " open  ",
-          CostText(dataset.has_epsilon(), dataset.epsilon(), dataset.delta(), dataset.refusal()),
-          dataset.regime() == v1::ODOMETER ? absl::StrCat(", ", kOdometerText) : "", "\n");
-    }
-    all.MergeFrom(page);
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
-  all.clear_next_page_token();
-  out.Answer(text, all);
-  return absl::OkStatus();
+  return out.Answer(ServerCalls(flags.place).AskAll(request));
 }
 
 void AddDatasets(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "datasets",
       "Lists the data sets that the ledgers of a project name, with what they cost together.",
-      "  dpledger ledger datasets --server 127.0.0.1:7070 --project -");
-  auto flags = std::make_shared<ListFlags>();
-  AddRequiredPlace(*command, flags->place);
-  AddProject(*command, flags->project);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return ListDatasets(*flags, out); }; });
+      "  dpledger ledger datasets --server 127.0.0.1:7070 --project -", ListDatasets, chosen);
+  AddRequiredPlace(command, flags.place);
+  AddProject(command, flags.project);
 }
 
 // ---- watch ----
@@ -177,7 +112,7 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
     v1::LedgerWatched watched;
     *watched.mutable_ledger() = ledger;
     if (!summary.ledger().empty()) *watched.mutable_summary() = summary;
-    tell(Line(ledger, summary), watched);
+    tell(ToLine(ledger, summary), watched);
   };
   while (true) {
     ServerCalls server(flags.place.server);  // of several, one that answers now
@@ -210,19 +145,17 @@ absl::Status WatchLedgers(const WatchFlags& flags, Output& out) {
 }
 
 void AddWatch(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "watch",
       "Prints each ledger that is made, goes on or gets another epsilon, a line each, until it is "
       "interrupted. A server that goes away is asked again.",
       "  dpledger ledger watch --server 127.0.0.1:7070 --project - --filter 'epsilon > 8'\n"
-      "  dpledger ledger watch --server 127.0.0.1:7070 --json | jq .summary.epsilon.upper");
-  auto flags = std::make_shared<WatchFlags>();
-  AddRequiredServer(*command, flags->place.server);
-  AddProject(*command, flags->project);
-  AddText(*command, "--filter", flags->filter, 4096, "which ledgers (docs/filters.md)");
-  AddCount(*command, "--changes", flags->changes, 1, "ends after so many");
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return WatchLedgers(*flags, out); }; });
+      "  dpledger ledger watch --server 127.0.0.1:7070 --json | jq .summary.epsilon.upper",
+      WatchLedgers, chosen);
+  AddRequiredServer(command, flags.place.server);
+  AddProject(command, flags.project);
+  AddText(command, "--filter", flags.filter, 4096, "which ledgers (docs/filters.md)");
+  AddCount(command, "--changes", flags.changes, 1, "ends after so many");
 }
 
 }  // namespace

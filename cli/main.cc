@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/difference_advice.h"
 #include "cli/exit_code.h"
-#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "flags/app.h"
@@ -112,7 +112,7 @@ int Main(int argc, char** argv) {
     out.Error(absl::InvalidArgumentError("a command is missing; --help lists them"));
     return kExitUsage;
   }
-  absl::Status status = chosen(out);
+  absl::Status status = WithAdvice(chosen(out));
   if (status.ok() && !out.Flush()) status = absl::DataLossError("stdout: not all was written");
   if (!status.ok()) out.Error(status);
   return ExitCodeOf(status);

@@ -16,19 +16,20 @@ void Print(const google::protobuf::Message& message) {
 
 }  // namespace
 
-void Output::Answer(const std::string& text, const google::protobuf::Message& message) {
+absl::Status Output::Answer(const std::string& text, const google::protobuf::Message& message) {
   answered_ = true;
   if (json_) {
     Print(message);
   } else {
     std::cout << ShownLines(text) << std::flush;
   }
+  return absl::OkStatus();
 }
 
 void Output::Line(const std::string& line) { std::cout << Shown(line) << "\n"; }
 
 void Output::Record(const std::string& line, const google::protobuf::Message& message) {
-  Answer(Shown(line) + "\n", message);
+  (void)Answer(Shown(line) + "\n", message);
 }
 
 void Output::Note(const std::string& note) {

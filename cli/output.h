@@ -9,6 +9,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/answer_output.h"
 
 namespace dpledger::cli {
 
@@ -18,8 +20,16 @@ class Output {
 
   bool json() const { return json_; }
 
-  // Prints an answer in the form that was asked for.
-  void Answer(const std::string& text, const google::protobuf::Message& message);
+  // Prints an answer in the form that was asked for. OK, so that a command can end with it.
+  absl::Status Answer(const std::string& text, const google::protobuf::Message& message);
+  template <typename Message>
+  absl::Status Answer(const Message& message) {
+    return Answer(ToText(message), message);
+  }
+  template <typename Message>
+  absl::Status Answer(const absl::StatusOr<Message>& answer) {
+    return answer.ok() ? Answer(*answer) : answer.status();
+  }
   // Prints one line of data, for people and pipes; not with --json.
   void Line(const std::string& line);
   // Prints one part of an answer without an end: a line of text, or a message on a line.

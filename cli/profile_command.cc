@@ -1,4 +1,3 @@
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -6,9 +5,7 @@
 #include "base/status.h"
 #include "cli/answer_parts.h"
 #include "cli/commands.h"
-#include "cli/help.h"
 #include "cli/list_flag.h"
-#include "cli/profile_output.h"
 #include "cli/question_flags.h"
 #include "questions/answer_profile.h"
 
@@ -24,6 +21,9 @@ struct ProfileFlags {
   double gaussian_fit = 0;
   bool trade_off = false;
   bool csv = false;
+  const flags::Option* json = nullptr;
+
+  void Check() const;
 };
 
 // Error rates that show a curve: even steps, closer together at both ends.
@@ -34,19 +34,19 @@ std::vector<double> UsualAlphas() {
   return alphas;
 }
 
-void CheckWanted(const ProfileFlags& flags, bool json) {
-  if (!flags.epsilons.empty() && !flags.deltas.empty()) {
+void ProfileFlags::Check() const {
+  question.CheckSubject();
+  if (!epsilons.empty() && !deltas.empty()) {
     throw flags::ValidationError("--deltas", "must not be given with --epsilons");
   }
-  const bool any_list = !flags.epsilons.empty() || !flags.deltas.empty();
-  if (!any_list && !flags.trade_off) {
+  if (epsilons.empty() && deltas.empty() && !trade_off) {
     throw flags::ValidationError("--epsilons",
                                  "give --epsilons LIST, --deltas LIST or --trade-off");
   }
-  if (!flags.alphas.empty() && !flags.trade_off) {
+  if (!alphas.empty() && !trade_off) {
     throw flags::ValidationError("--alphas", "is for --trade-off only");
   }
-  if (flags.csv && json) {
+  if (csv && json->count() > 0) {
     throw flags::ValidationError("--csv", "must not be given with --json");
   }
 }
@@ -77,14 +77,13 @@ absl::Status Print(const ProfileFlags& flags, Output& out) {
     }
     return absl::OkStatus();
   }
-  out.Answer(ToText(answer, asked), answer);
-  return absl::OkStatus();
+  return out.Answer(ToText(answer, asked), answer);
 }
 
 }  // namespace
 
 void AddProfileCommand(flags::App& app, Command& chosen) {
-  flags::App* command =
+  auto [command, flags] =
       AddCommand(app, "profile",
                  "Delta at many epsilons or epsilon at many deltas, and what an attacker can do.",
                  "  dpledger profile --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
@@ -92,29 +91,24 @@ void AddProfileCommand(flags::App& app, Command& chosen) {
                  "  dpledger profile --deltas 1e-10:1e-2:9 --events run.jsonl --csv\n"
                  "  dpledger profile --trade-off --alphas 0.001,0.01 --events run.jsonl\n"
                  "  dpledger profile --epsilons 1,2,4 --priors 0.5 --gaussian-fit 1e-9 --server "
-                 "127.0.0.1:7070 --ledger mnist --json");
-  auto flags = std::make_shared<ProfileFlags>();
-  AddList(*command, "--epsilons", flags->epsilons, kFiniteNotNegative, Spacing::kEven,
+                 "127.0.0.1:7070 --ledger mnist --json",
+                 Print, chosen);
+  AddList(command, "--epsilons", flags.epsilons, kFiniteNotNegative, Spacing::kEven,
           "numbers >= 0 between commas; FROM:TO:COUNT stands for COUNT of them");
-  AddList(*command, "--deltas", flags->deltas, kOpenUnitInterval, Spacing::kLogarithmic,
+  AddList(command, "--deltas", flags.deltas, kOpenUnitInterval, Spacing::kLogarithmic,
           "numbers in (0, 1); a range is spaced by equal quotients");
-  command->add_flag("--trade-off", flags->trade_off,
-                    "the least type II error of an attacker for each type I error; --csv prints "
-                    "these then");
-  AddList(*command, "--alphas", flags->alphas, kUnitInterval, Spacing::kEven,
+  command.add_flag("--trade-off", flags.trade_off,
+                   "the least type II error of an attacker for each type I error; --csv prints "
+                   "these then");
+  AddList(command, "--alphas", flags.alphas, kUnitInterval, Spacing::kEven,
           "the type I errors (false positive rates) for --trade-off; default 58 from 0 to 1");
-  AddList(*command, "--priors", flags->priors, kOpenUnitInterval, Spacing::kEven,
+  AddList(command, "--priors", flags.priors, kOpenUnitInterval, Spacing::kEven,
           "an attacker's chance to tell rightly which of two inputs it was, at these priors");
-  AddReal(*command, "--gaussian-fit", flags->gaussian_fit, kFitDelta,
+  AddReal(command, "--gaussian-fit", flags.gaussian_fit, kFitDelta,
           "the mu of the Gaussian mechanism that stands for the run, for delta from this up");
-  command->add_flag("--csv", flags->csv, "print the points as CSV");
-  flags->question.AddTo(*command);
-  const flags::Option* json = command->get_option("--json");
-  command->callback([flags, json, &chosen] {
-    flags->question.CheckSubject();
-    CheckWanted(*flags, json->count() > 0);
-    chosen = [flags](Output& out) { return Print(*flags, out); };
-  });
+  command.add_flag("--csv", flags.csv, "print the points as CSV");
+  flags.question.AddTo(command);
+  flags.json = command.get_option("--json");
 }
 
 }  // namespace dpledger::cli

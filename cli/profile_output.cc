@@ -1,7 +1,6 @@
-#include "cli/profile_output.h"
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/answer_output.h"
 #include "cli/answer_parts.h"
 #include "cli/number_text.h"
 
@@ -23,8 +22,7 @@ bool HasPlan(const v1::ComputeProfileResponse& answer) {
 
 std::string PointsText(const v1::ComputeProfileResponse& answer, Asked asked) {
   if (answer.points_size() == 0) return "";
-  std::string text =
-      Row(AskedName(asked), absl::StrCat(ValueName(asked), HasPlan(answer) ? ", of plan" : ""));
+  std::string text = Row(AskedName(asked), ValueName(asked), HasPlan(answer) ? ", of plan" : "");
   for (const v1::ProfilePoint& point : answer.points()) {
     const std::string at = TextNear(AskedOf(point, asked).upper());
     text += BoundRow(at, ValueOf(point, asked));
@@ -38,9 +36,8 @@ std::string TradeOffText(const v1::ComputeProfileResponse& answer) {
   if (answer.trade_off_size() == 0) return "";
   std::string text = Row("type I error", "least type II error (record out, in, either)");
   for (const v1::ErrorRates& rates : answer.trade_off()) {
-    text += Row(TextNear(rates.type_one()),
-                absl::StrCat(IntervalText(rates.remove()), "   ", IntervalText(rates.add()), "   ",
-                             IntervalText(rates.symmetric())));
+    text += Row(TextNear(rates.type_one()), IntervalText(rates.remove()), "   ",
+                IntervalText(rates.add()), "   ", IntervalText(rates.symmetric()));
   }
   return text;
 }
@@ -63,38 +60,34 @@ std::string ToText(const v1::ComputeProfileResponse& answer, Asked asked) {
     const v1::GaussianFit& fit = answer.gaussian_fit();
     text += BoundRow("Gaussian mu", fit.mu());
     text += BoundRow("  regret", fit.regret());
-    text += Row("  for delta in", absl::StrCat("[", TextUp(fit.least_delta()), ", ",
-                                               TextDown(fit.greatest_delta()), "]"));
+    text += Row("  for delta in", "[", TextUp(fit.least_delta()), ", ",
+                TextDown(fit.greatest_delta()), "]");
   }
   return text + DetailsText(answer.details());
 }
 
 std::string ToText(const v1::AuditClaimResponse& answer) {
-  std::string text =
-      Row("epsilon at least", absl::StrCat(TextDown(answer.epsilon_lower_bound()),
-                                           "   at confidence ", TextNear(answer.confidence())));
+  std::string text = Row("epsilon at least", TextDown(answer.epsilon_lower_bound()),
+                         "   at confidence ", TextNear(answer.confidence()));
   text += Row("delta", TextNear(answer.delta()));
   if (answer.has_curve()) {
-    text += Row("as a Gaussian's",
-                absl::StrCat("at least ", TextDown(answer.curve().gaussian_epsilon()), ", mu ",
-                             TextDown(answer.curve().gaussian_mu()),
-                             answer.curve().refuted() ? "   refutes the claim's own curve" : ""));
+    text += Row("as a Gaussian's", "at least ", TextDown(answer.curve().gaussian_epsilon()),
+                ", mu ", TextDown(answer.curve().gaussian_mu()),
+                answer.curve().refuted() ? "   refutes the claim's own curve" : "");
   }
   if (answer.has_observed()) {
-    text += Row("type I error", absl::StrCat("at most ", TextUp(answer.observed().type_one())));
-    text += Row("type II error", absl::StrCat("at most ", TextUp(answer.observed().type_two())));
+    text += Row("type I error", "at most ", TextUp(answer.observed().type_one()));
+    text += Row("type II error", "at most ", TextUp(answer.observed().type_two()));
   }
   if (!answer.has_claimed_epsilon()) {  // its details say no more than this
-    for (const std::string& assumption : answer.details().assumptions()) {
+    for (const std::string& assumption : answer.details().assumptions())
       text += Row("assumes", assumption);
-    }
     return text + Row("version", answer.details().version());
   }
   text += BoundRow("claimed epsilon", answer.claimed_epsilon()) + MissingText(answer.details());
   if (answer.has_claimed_type_two()) {
-    text += Row("claimed type II",
-                absl::StrCat("at least ", TextDown(answer.claimed_type_two().lower()),
-                             "   true value in ", IntervalText(answer.claimed_type_two())));
+    text += Row("claimed type II", "at least ", TextDown(answer.claimed_type_two().lower()),
+                "   true value in ", IntervalText(answer.claimed_type_two()));
   }
   text += Row("the claim", answer.refuted() ? "is refuted" : "stands");
   return text + DetailsText(answer.details());

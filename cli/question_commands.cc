@@ -1,60 +1,54 @@
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
-#include "cli/help.h"
 #include "cli/question_flags.h"
 
 namespace dpledger::cli {
 namespace {
 
+// Of `epsilon` and of `delta`: the number that is given.
+struct PairFlags {
+  QuestionFlags question;
+  double given = 0;
+
+  void Check() const { question.CheckSubject(); }
+};
+
+absl::Status Epsilon(const PairFlags& flags, Output& out) {
+  v1::ComputeEpsilonRequest request;
+  request.set_delta(flags.given);
+  return out.Answer(AnswerTo(flags.question, request, &questions::AnswerEpsilon));
+}
+
+absl::Status Delta(const PairFlags& flags, Output& out) {
+  v1::ComputeDeltaRequest request;
+  request.set_epsilon(flags.given);
+  return out.Answer(AnswerTo(flags.question, request, &questions::AnswerDelta));
+}
+
 void AddEpsilon(flags::App& app, Command& chosen) {
-  struct Flags {
-    QuestionFlags question;
-    double delta = 0;
-  };
-  flags::App* command =
+  auto [command, flags] =
       AddCommand(app, "epsilon", "The epsilon of a run, for a delta.",
                  "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
                  "--delta 1e-5\n"
                  "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
-                 "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --ledger mnist --json");
-  auto flags = std::make_shared<Flags>();
-  AddReal(*command, "--delta", flags->delta, kBelowOne, "in [0, 1)")->required();
-  flags->question.AddTo(*command);
-  command->callback([flags, &chosen] {
-    flags->question.CheckSubject();
-    chosen = [flags](Output& out) {
-      v1::ComputeEpsilonRequest request;
-      request.set_delta(flags->delta);
-      return Ask(flags->question, request, &questions::AnswerEpsilon, out);
-    };
-  });
+                 "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --ledger mnist --json",
+                 Epsilon, chosen);
+  AddReal(command, "--delta", flags.given, kBelowOne, "in [0, 1)")->required();
+  flags.question.AddTo(command);
 }
 
 void AddDelta(flags::App& app, Command& chosen) {
-  struct Flags {
-    QuestionFlags question;
-    double epsilon = 0;
-  };
-  flags::App* command =
+  auto [command, flags] =
       AddCommand(app, "delta", "The delta of a run, for an epsilon.",
                  "  dpledger delta --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
                  "--epsilon 1\n"
                  "  dpledger delta --epsilon 1 --events run.jsonl\n"
-                 "  dpledger delta --epsilon 1 --server 127.0.0.1:7070 --ledger mnist");
-  auto flags = std::make_shared<Flags>();
-  AddReal(*command, "--epsilon", flags->epsilon, kFiniteNotNegative, "finite and >= 0")->required();
-  flags->question.AddTo(*command);
-  command->callback([flags, &chosen] {
-    flags->question.CheckSubject();
-    chosen = [flags](Output& out) {
-      v1::ComputeDeltaRequest request;
-      request.set_epsilon(flags->epsilon);
-      return Ask(flags->question, request, &questions::AnswerDelta, out);
-    };
-  });
+                 "  dpledger delta --epsilon 1 --server 127.0.0.1:7070 --ledger mnist",
+                 Delta, chosen);
+  AddReal(command, "--epsilon", flags.given, kFiniteNotNegative, "finite and >= 0")->required();
+  flags.question.AddTo(command);
 }
 
 // ---- tuning ----
@@ -72,6 +66,8 @@ struct TuningFlags {
   const flags::Option* eta_option = nullptr;
   const flags::Option* most_option = nullptr;
   const flags::Option* at_most_one_option = nullptr;
+
+  void Check() const;
 };
 
 // `flag` is given for the distribution that has it, and for no other.
@@ -138,19 +134,30 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
   return trials;
 }
 
+void TuningFlags::Check() const {
+  question.CheckSubject();
+  (void)TrialsOf(*this);
+}
+
+absl::Status Tuning(const TuningFlags& flags, Output& out) {
+  v1::ComputeTuningCostRequest request;
+  *request.mutable_trials() = TrialsOf(flags);
+  request.set_delta(flags.delta);
+  return out.Answer(AnswerTo(flags.question, request, &questions::AnswerTuningCost));
+}
+
 void AddTuning(flags::App& app, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       app, "tuning", "What releasing the best of several runs costs. What is described is one run.",
       "  dpledger tuning --noise-multiplier 1 --sampling-probability .01 --steps 10000 --delta "
-      "1e-5 "
-      "--trials poisson --mean-trials 10\n"
+      "1e-5 --trials poisson --mean-trials 10\n"
       "  dpledger tuning --delta 1e-5 --trials negative-binomial --eta 1 --mean-trials 10 "
       "--events run.jsonl\n"
-      "  dpledger tuning --delta 1e-5 --trials least-cost --mean-trials 20 --events run.jsonl");
-  auto flags = std::make_shared<TuningFlags>();
-  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval, "in (0, 1)")->required();
+      "  dpledger tuning --delta 1e-5 --trials least-cost --mean-trials 20 --events run.jsonl",
+      Tuning, chosen);
+  AddReal(command, "--delta", flags.delta, kOpenUnitInterval, "in (0, 1)")->required();
   AddChoice<TrialsKind>(
-      *command, "--trials", flags->trials,
+      command, "--trials", flags.trials,
       {{"negative-binomial", TrialsKind::kNegativeBinomial},
        {"poisson", TrialsKind::kPoisson},
        {"fixed", TrialsKind::kFixed},
@@ -158,25 +165,16 @@ void AddTuning(flags::App& app, Command& chosen) {
        {"least-cost", TrialsKind::kLeastCost}},
       "how the number of runs is drawn; least-cost: of these the one that costs least")
       ->required();
-  flags->eta_option = AddReal(*command, "--eta", flags->eta, kAboveMinusOne,
-                              "negative-binomial only, > -1: 0 is logarithmic, 1 is geometric");
-  flags->at_most_one_option =
-      AddReal(*command, "--at-most-one-probability", flags->at_most_one, kProbability,
+  flags.eta_option = AddReal(command, "--eta", flags.eta, kAboveMinusOne,
+                             "negative-binomial only, > -1: 0 is logarithmic, 1 is geometric");
+  flags.at_most_one_option =
+      AddReal(command, "--at-most-one-probability", flags.at_most_one, kProbability,
               "least-cost only: the greatest probability of making at most one run (0.5)");
-  flags->most_option = AddCount(*command, "--most-trials", flags->most, 1,
-                                "binomial only: the greatest number of runs");
-  AddReal(*command, "--mean-trials", flags->mean, kFinitePositive, "the mean number of runs")
+  flags.most_option = AddCount(command, "--most-trials", flags.most, 1,
+                               "binomial only: the greatest number of runs");
+  AddReal(command, "--mean-trials", flags.mean, kFinitePositive, "the mean number of runs")
       ->required();
-  flags->question.AddTo(*command);
-  command->callback([flags, &chosen] {
-    flags->question.CheckSubject();
-    v1::ComputeTuningCostRequest request;
-    *request.mutable_trials() = TrialsOf(*flags);
-    request.set_delta(flags->delta);
-    chosen = [flags, request](Output& out) {
-      return Ask(flags->question, request, &questions::AnswerTuningCost, out);
-    };
-  });
+  flags.question.AddTo(command);
 }
 
 }  // namespace

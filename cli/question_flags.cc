@@ -41,6 +41,13 @@ void MethodFlags::AddTo(flags::App& app) {
            "neighbours differ in up to so many records (user-level privacy); default 1");
 }
 
+std::string MethodFlags::GivenFlag() const {
+  return method != v1::BEST                       ? "--method"
+         : adjacency != v1::ADJACENCY_UNSPECIFIED ? "--adjacency"
+         : group_size > 0                         ? "--group-size"
+                                                  : "";
+}
+
 v1::AccountingOptions MethodFlags::Options() const {
   v1::AccountingOptions options;
   options.set_method(method);

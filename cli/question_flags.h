@@ -2,12 +2,10 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/status.h"
-#include "cli/answer_output.h"
 #include "cli/flags.h"
 #include "cli/ledger_place.h"
 #include "cli/output.h"
@@ -23,6 +21,8 @@ struct MethodFlags {
   uint64_t group_size = 0;
 
   void AddTo(flags::App& app);
+  // The first flag that says something; empty if none does.
+  std::string GivenFlag() const;
   v1::AccountingOptions Options() const;
 };
 
@@ -101,18 +101,6 @@ absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
   absl::StatusOr<Response> response = calls.Ask(request);
   if (response.ok()) calls.Assume(*response->mutable_details());
   return response;
-}
-
-// Answers `request` and prints the answer.
-template <typename Request, typename Response>
-absl::Status Ask(const QuestionFlags& flags, Request request,
-                 absl::StatusOr<Response> (*answer)(const questions::Subject&, const Request&,
-                                                    const accountant::Limits&),
-                 Output& out) {
-  const absl::StatusOr<Response> response = AnswerTo(flags, std::move(request), answer);
-  RETURN_IF_ERROR(response.status());
-  out.Answer(ToText(*response), *response);
-  return absl::OkStatus();
 }
 
 }  // namespace dpledger::cli

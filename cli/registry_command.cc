@@ -8,12 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/hex.h"
 #include "base/status.h"
-#include "cli/answer_parts.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/trust_flags.h"
 #include "dpledger/v1/command.pb.h"
 #include "merkle/compact_tree.h"
@@ -37,6 +34,13 @@ struct FollowFlags {
   uint64_t every = 60;
   bool once = false;
   bool prove_growth = false;
+
+  void Check() const {
+    if (server.address.empty() == mirror.empty())
+      throw flags::ValidationError("--server", "or --mirror must be given, and only one of them");
+    if (prove_growth && server.address.empty())
+      throw flags::ValidationError("--prove-growth", "needs a --server: a mirror has no ledgers");
+  }
 };
 
 std::unique_ptr<registry::RegistrySource> SourceOf(const FollowFlags& flags) {
@@ -96,17 +100,10 @@ absl::Status WithEvidence(const absl::Status& status, const FollowFlags& flags,
                     reason);
 }
 
-void Print(const registry::Follower& follower, const registry::FollowRound& round, Output& out) {
+v1::RegistryFollowed MessageOf(const registry::Follower& follower,
+                               const registry::FollowRound& round) {
   const registry::RegistryLog& log = follower.log();
   const merkle::Checkpoint checkpoint = *merkle::ParseCheckpoint(follower.checkpoint()->text);
-  const std::string root = HexEncode(merkle::ToBytes(checkpoint.root));
-  std::string text = Row("follows", checkpoint.origin);
-  text += Row("entries", absl::StrCat(checkpoint.size, ", ", round.entries, " new"));
-  text += Row("root", root);
-  text += Row("ledgers", absl::StrCat(log.ledgers().size()));
-  text += Row("signed by", log.keys().back().ToText());
-  if (round.growth_proofs > 0)
-    text += Row("growth proved", absl::StrCat(round.growth_proofs, " times"));
   v1::RegistryFollowed answer;
   answer.set_origin(checkpoint.origin);
   answer.set_size(checkpoint.size);
@@ -115,7 +112,7 @@ void Print(const registry::Follower& follower, const registry::FollowRound& roun
   answer.set_ledgers(log.ledgers().size());
   answer.set_signed_by(log.keys().back().ToText());
   answer.set_growth_proofs(round.growth_proofs);
-  out.Answer(text, answer);
+  return answer;
 }
 
 absl::Status Follow(const FollowFlags& flags, Output& out) {
@@ -130,10 +127,7 @@ absl::Status Follow(const FollowFlags& flags, Output& out) {
   while (true) {
     const absl::StatusOr<registry::FollowRound> round = follower->Follow(*source);
     behind = ReasonOf(round.status()).reason == registry::kWentBack ? behind + 1 : 0;
-    if (round.ok() && flags.once) {
-      Print(*follower, *round, out);
-      return absl::OkStatus();
-    }
+    if (round.ok() && flags.once) return out.Answer(MessageOf(*follower, *round));
     if (round.ok() && round->entries > 0) {
       out.Note(absl::StrCat("registry of ", round->size, " entries, ", round->entries,
                             " new: as it must be"));
@@ -149,42 +143,35 @@ absl::Status Follow(const FollowFlags& flags, Output& out) {
 }
 
 void AddFollow(flags::App& registry, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       registry, "follow",
       "Watches a registry: reads every entry, keeps what it said, and ends with exit code 3 and "
       "the evidence if it ever says something else.",
       "  dpledger registry follow --server 127.0.0.1:7070 --key-file server.keys --state "
       "reg.state\n"
       "  dpledger registry follow --mirror /srv/tiles --key-file server.keys --state reg.state "
-      "--once");
-  auto flags = std::make_shared<FollowFlags>();
-  AddServer(*command, flags->server);
+      "--once",
+      Follow, chosen);
+  AddServer(command, flags.server);
   command
-      ->add_option("--mirror", flags->mirror,
-                   "a folder with the registry's files: checkpoint and C2SP tiles")
+      .add_option("--mirror", flags.mirror,
+                  "a folder with the registry's files: checkpoint and C2SP tiles")
       ->type_name("FOLDER");
-  flags->keys.AddTo(*command);
+  flags.keys.AddTo(command);
   command
-      ->add_option("--state", flags->state,
-                   "what was read so far: made at the first time, needed for ever after")
+      .add_option("--state", flags.state,
+                  "what was read so far: made at the first time, needed for ever after")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--evidence", flags->evidence,
-                   "where a contradiction is kept; without it STATE.contradiction")
+      .add_option("--evidence", flags.evidence,
+                  "where a contradiction is kept; without it STATE.contradiction")
       ->type_name("FOLDER");
-  AddCount(*command, "--every", flags->every, 1, "seconds between two looks; 60 if not given");
-  command->add_flag("--once", flags->once, "looks once, and prints what was found");
-  command->add_flag("--prove-growth", flags->prove_growth,
-                    "also asks the server to prove that each signed size of a ledger begins the "
-                    "next one");
-  command->callback([flags, &chosen] {
-    if (flags->server.address.empty() == flags->mirror.empty())
-      throw flags::ValidationError("--server", "or --mirror must be given, and only one of them");
-    if (flags->prove_growth && flags->server.address.empty())
-      throw flags::ValidationError("--prove-growth", "needs a --server: a mirror has no ledgers");
-    chosen = [flags](Output& out) { return Follow(*flags, out); };
-  });
+  AddCount(command, "--every", flags.every, 1, "seconds between two looks; 60 if not given");
+  command.add_flag("--once", flags.once, "looks once, and prints what was found");
+  command.add_flag("--prove-growth", flags.prove_growth,
+                   "also asks the server to prove that each signed size of a ledger begins the "
+                   "next one");
 }
 
 struct CheckFlags {
@@ -201,38 +188,30 @@ absl::Status Check(const CheckFlags& flags, Output& out) {
     ASSIGN_OR_RETURN(files[file.path().filename()], ReadFile(file.path()));
   }
   if (error) return absl::NotFoundError(absl::StrCat(flags.folder, ": ", error.message()));
-  const absl::StatusOr<std::string> proved = registry::CheckContradiction(files, keys);
-  RETURN_IF_ERROR(proved.status());
   v1::ContradictionProved answer;
-  answer.set_proved(*proved);
-  out.Answer(Row("contradiction", *proved), answer);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(*answer.mutable_proved(), registry::CheckContradiction(files, keys));
+  return out.Answer(answer);
 }
 
 void AddCheck(flags::App& registry, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       registry, "check",
       "Says what the files that `registry follow` kept prove against a registry. Needs nothing but "
       "them and the log's key; exit code 1 if they prove nothing.",
-      "  dpledger registry check reg.state.contradiction --key-file server.keys");
-  auto flags = std::make_shared<CheckFlags>();
-  command->add_option("FOLDER", flags->folder, "the folder of evidence")->required();
-  flags->keys.AddTo(*command);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Check(*flags, out); }; });
+      "  dpledger registry check reg.state.contradiction --key-file server.keys", Check, chosen);
+  command.add_option("FOLDER", flags.folder, "the folder of evidence")->required();
+  flags.keys.AddTo(command);
 }
 
 }  // namespace
 
 void AddRegistryCommands(flags::App& app, Command& chosen) {
-  flags::App* registry =
-      app.add_subcommand("registry", "The log of all ledgers' checkpoints: watching it.");
-  registry->footer(
-      "  dpledger registry follow --server 127.0.0.1:7070 --key-file server.keys --state "
-      "reg.state");
-  registry->require_subcommand(0, 1);  // none is told by main(), as of every command
-  AddFollow(*registry, chosen);
-  AddCheck(*registry, chosen);
+  flags::App& registry =
+      AddGroup(app, "registry", "The log of all ledgers' checkpoints: watching it.",
+               "  dpledger registry follow --server 127.0.0.1:7070 --key-file server.keys --state "
+               "reg.state");
+  AddFollow(registry, chosen);
+  AddCheck(registry, chosen);
 }
 
 }  // namespace dpledger::cli

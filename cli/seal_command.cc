@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,10 +7,7 @@
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/confirm.h"
-#include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/ledger_flags.h"
-#include "cli/ledger_output.h"
 #include "cli/server_calls.h"
 #include "events/seal_rules.h"
 #include "events/writer_rules.h"
@@ -136,36 +132,31 @@ absl::Status Seal(const SealFlags& flags, Output& out) {
     if (of_another || !open) missing.push_back(kOwnWriter);
   }
   if (!flags.open_writers_are_missing) SayMissing(missing, request);
-  ASSIGN_OR_RETURN(const v1::Ledger ledger, server.Ask(request));
-  out.Answer(ToText(ledger), ledger);
-  return absl::OkStatus();
+  return out.Answer(server.Ask(request));
 }
 
 }  // namespace
 
 void AddSealCommand(flags::App& ledger, Command& chosen) {
-  flags::App* command = AddCommand(
+  auto [command, flags] = AddCommand(
       ledger, "seal", "Ends a ledger: nothing can be appended after it.",
       "  dpledger ledger seal mnist --server 127.0.0.1:7070\n"
-      "  dpledger ledger seal mnist --server 127.0.0.1:7070 --missing-writer worker-3 --yes");
-  auto flags = std::make_shared<SealFlags>();
-  flags->AddTo(*command);
+      "  dpledger ledger seal mnist --server 127.0.0.1:7070 --missing-writer worker-3 --yes",
+      Seal, chosen);
   command
-      ->add_option("--missing-writer", flags->missing_writers,
-                   "a writer that never closed; may repeat, and is recorded")
+      .add_option("--missing-writer", flags.missing_writers,
+                  "a writer that never closed; may repeat, and is recorded")
       ->type_name("ID");
   command
-      ->add_flag(
-          "--open-writers-are-missing", flags->open_writers_are_missing,
+      .add_flag(
+          "--open-writers-are-missing", flags.open_writers_are_missing,
           "all writers that have not closed when the ledger is sealed; recorded by name up to "
           "500")
       ->excludes("--missing-writer");
-  command->add_flag("--yes", flags->yes,
-                    "seal without the writers that have not closed, and do not ask; only the "
-                    "ledger's creator and administrators may");
-  AddRequestId(*command, flags->request_id);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Seal(*flags, out); }; });
+  command.add_flag("--yes", flags.yes,
+                   "seal without the writers that have not closed, and do not ask; only the "
+                   "ledger's creator and administrators may");
+  AddRequestId(command, flags.request_id);
 }
 
 }  // namespace dpledger::cli

@@ -81,6 +81,21 @@ class ServerCalls : public bundle::ServedLedgers {
     if (!status.ok()) return status;
     return answer;
   }
+  // All pages of a list as one answer.
+  template <typename Request>
+  absl::StatusOr<decltype(AnswerTo(std::declval<Request>()))> AskAll(Request request) {
+    decltype(AnswerTo(request)) all;
+    request.set_page_size(1000);
+    do {
+      const auto page = Ask(request);
+      if (!page.ok()) return page.status();
+      if constexpr (requires { all.clear_damaged(); }) all.clear_damaged();  // each page has all
+      all.MergeFrom(*page);
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
+    all.clear_next_page_token();
+    return all;
+  }
   // Checks the receipt's signature, if the log's key is known.
   absl::StatusOr<v1::Receipt> Append(const v1::AppendBatchRequest& request);
   // Calls `take` with each answer until it gives an error, which is returned, or the stream ends.

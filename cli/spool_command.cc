@@ -4,11 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "client/spool_import.h"
 #include "connection/connection.h"
 #include "dpledger/v1/command.pb.h"
@@ -28,13 +26,9 @@ absl::Status Import(const ImportFlags& flags, Output& out) {
   if (std::filesystem::is_directory(flags.folder)) {
     ASSIGN_OR_RETURN(files, client::SpoolFiles(flags.folder));
   }
-  std::string text;
   v1::SpoolsImported answer;
   for (const std::string& file : files) {
     ASSIGN_OR_RETURN(const client::SpoolImport import, client::ImportSpool(file, *stub));
-    absl::StrAppend(&text, import.path, ": writer ", import.writer, " of ", import.ledger, ": ",
-                    import.delivered_batches, " batches were still taken, ", import.late_events,
-                    " events came in late\n");
     v1::SpoolsImported::Spool& spool = *answer.add_spools();
     spool.set_path(import.path);
     spool.set_ledger(import.ledger);
@@ -42,28 +36,23 @@ absl::Status Import(const ImportFlags& flags, Output& out) {
     spool.set_delivered_batches(import.delivered_batches);
     spool.set_late_events(import.late_events);
   }
-  out.Answer(text, answer);
-  return absl::OkStatus();
+  return out.Answer(answer);
 }
 
 }  // namespace
 
 void AddSpoolCommands(flags::App& app, Command& chosen) {
-  flags::App* spool = app.add_subcommand("spool", "What a trainer's disk holds and no server has.");
-  spool->footer("  dpledger spool import run/spool --server 127.0.0.1:7070");
-  spool->require_subcommand(0, 1);  // none is told by main(), as of every command
-  flags::App* command = AddCommand(
-      *spool, "import",
+  flags::App& spool = AddGroup(app, "spool", "What a trainer's disk holds and no server has.",
+                               "  dpledger spool import run/spool --server 127.0.0.1:7070");
+  auto [command, flags] = AddCommand(
+      spool, "import",
       "Brings in what a spool holds and its server refused: the writer had closed, the ledger was "
       "sealed, or another recorder had opened the writer again. It counts from then on. Safe to "
       "repeat.",
-      "  dpledger spool import run/spool --server 127.0.0.1:7070");
-  auto flags = std::make_shared<ImportFlags>();
-  command->add_option("FOLDER", flags->folder, "the recorder's spool folder, or one file of it")
+      "  dpledger spool import run/spool --server 127.0.0.1:7070", Import, chosen);
+  command.add_option("FOLDER", flags.folder, "the recorder's spool folder, or one file of it")
       ->required();
-  AddRequiredServer(*command, flags->server);
-  command->callback(
-      [flags, &chosen] { chosen = [flags](Output& out) { return Import(*flags, out); }; });
+  AddRequiredServer(command, flags.server);
 }
 
 }  // namespace dpledger::cli

@@ -1,13 +1,10 @@
 #include <iostream>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_split.h"
 #include "base/status.h"
-#include "cli/answer_parts.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/help.h"
 #include "cli/question_flags.h"
 #include "cli/server_calls.h"
 #include "dpledger/v1/command.pb.h"
@@ -30,7 +27,19 @@ struct StatementFlags {
   uint64_t up_to_sequence = 0;
   MethodFlags method;
   std::string output;
+
+  void Check() const;
 };
+
+void StatementFlags::Check() const {
+  const bool of_ledger = !ledger.empty(), of_dataset = !dataset.empty();
+  if ((of_ledger && of_dataset) || (!of_ledger && !of_dataset && !place.AtRest())) {
+    throw flags::ValidationError("--ledger", "give --ledger NAME or --dataset NAME");
+  }
+  if (up_to_sequence > 0 && of_dataset) {
+    throw flags::ValidationError("--up-to", "is for --ledger only");
+  }
+}
 
 // The statement without its two forms in words.
 v1::Statement FieldsOf(v1::Statement statement) {
@@ -85,13 +94,9 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
     v1::FileWritten written;
     written.set_file(flags.output);
     written.set_bytes(text.size());
-    out.Answer(Row("wrote", flags.output), written);
-    return absl::OkStatus();
+    return out.Answer(written);
   }
-  if (out.json()) {
-    out.Answer("", FieldsOf(std::move(statement)));
-    return absl::OkStatus();
-  }
+  if (out.json()) return out.Answer("", FieldsOf(std::move(statement)));
   for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
     out.Line(std::string(line));
   }
@@ -101,38 +106,27 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
 }  // namespace
 
 void AddStatementCommand(flags::App& app, Command& chosen) {
-  flags::App* command =
+  auto [command, flags] =
       AddCommand(app, "statement",
                  "The full guarantee of a ledger or of a data set, for people to print and sign.",
                  "  dpledger statement --ledger mnist --server 127.0.0.1:7070\n"
                  "  dpledger statement --store run.ledger\n"
                  "  dpledger statement --dataset adult --format html --output adult.html --server "
-                 "127.0.0.1:7070");
-  auto flags = std::make_shared<StatementFlags>();
-  const flags::Option* ledger =
-      AddLedgerName(*command, "--ledger", flags->ledger, "about this ledger");
-  const flags::Option* dataset = AddText(*command, "--dataset", flags->dataset, kMaxDatasetBytes,
-                                         "about all ledgers over this data set");
-  AddRequiredPlace(*command, flags->place);
-  AddChoice<Form>(*command, "--format", flags->form,
+                 "127.0.0.1:7070",
+                 Print, chosen);
+  AddLedgerName(command, "--ledger", flags.ledger, "about this ledger");
+  AddText(command, "--dataset", flags.dataset, kMaxDatasetBytes,
+          "about all ledgers over this data set");
+  AddRequiredPlace(command, flags.place);
+  AddChoice<Form>(command, "--format", flags.form,
                   {{"md", Form::kMarkdown}, {"html", Form::kHtml}, {"json", Form::kJson}},
                   "md (the default), html (one page that prints on A4) or json (the message)");
-  AddReal(*command, "--delta", flags->delta, kOpenUnitInterval,
+  AddReal(command, "--delta", flags.delta, kOpenUnitInterval,
           "in (0, 1); default: the server's usual one");
-  AddCount(*command, "--up-to", flags->up_to_sequence, 1,
+  AddCount(command, "--up-to", flags.up_to_sequence, 1,
            "a ledger only: the first so many of its entries; default: all");
-  flags->method.AddTo(*command);
-  command->add_option("--output", flags->output, "write it to this file")->type_name("FILE");
-  command->callback([flags, ledger, dataset, &chosen] {
-    const size_t given = ledger->count() + dataset->count();
-    if (given > 1 || (given == 0 && !flags->place.AtRest())) {
-      throw flags::ValidationError("--ledger", "give --ledger NAME or --dataset NAME");
-    }
-    if (flags->up_to_sequence > 0 && dataset->count() > 0) {
-      throw flags::ValidationError("--up-to", "is for --ledger only");
-    }
-    chosen = [flags](Output& out) { return Print(*flags, out); };
-  });
+  flags.method.AddTo(command);
+  command.add_option("--output", flags.output, "write it to this file")->type_name("FILE");
 }
 
 }  // namespace dpledger::cli

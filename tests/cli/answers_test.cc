@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/answer_output.h"
-#include "cli/profile_output.h"
 #include "dpledger/v1/command.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/statement_service.pb.h"

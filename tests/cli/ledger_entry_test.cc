@@ -4,7 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "base/hex.h"
-#include "cli/ledger_output.h"
+#include "cli/answer_output.h"
 #include "events/entry_json.h"
 #include "tests/cli/events.h"
 #include "tests/cli/json_object.h"

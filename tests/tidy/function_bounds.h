@@ -9,7 +9,6 @@
 namespace dpledger::tidy {
 
 inline const std::vector<Bound> kLongFunctions = {
-    {"calibrate_command.cc:AddCalibrateCommand", 71},
     {"cell_integrals.cc:Piece::Integrate", 150},
     {"composed.cc:Composed::Compose", 127},
     {"flags.cc:ParseFlags", 108},
@@ -23,7 +22,6 @@ inline const std::vector<Bound> kLongFunctions = {
 };
 
 inline const std::vector<Bound> kWideFunctions = {
-    {"admin_commands.cc:AddTokenCommand", 7},
     {"allocation.cc:Allocate", 8},
     {"allocation.cc:AllocateReplaced", 7},
     {"band_kernels.cc:DecodeBand", 7},
