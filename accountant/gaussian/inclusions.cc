@@ -225,6 +225,12 @@ Interval EpsilonByInclusions(const Composition& composition, double delta) {
     if (!composition.OnlyGaussians() || composition.steps.size() > 1) continue;
     const Inclusions most{q, DivUp(1, step.noise_multiplier.lower()), count};
     const auto above = [&](double e) { return most.LogDeltaUp(e) - log_delta + 1e-12; };
+    // δ(0) <= δ(near) + e^near - 1.
+    const double near = 0.01 * (1 - delta);
+    if (lower == 0 && above(near) <= 0 &&
+        std::exp(most.LogDeltaUp(near)) + std::expm1(near) <= delta * (1 - 1e-12)) {
+      return {0, 0};
+    }
     double end = lower * (1 + 1e-6) + 1e-6;
     while (above(end) > 0 && end < 4 * far) end = lower + 2 * (end - lower);
     if (!(above(end) <= 0)) continue;

@@ -31,9 +31,9 @@ std::pair<double, double> BracketDecreasing(F f, double lo, double hi, double re
         evaluations);
   }
   // The search ends at once where f is exactly 0, which may leave the other side far away: probe
-  // towards it.
+  // towards it. (Where f is positive at 0 alone, the step may underflow.)
   const double step = relative_tolerance * std::fmax(std::fabs(positive), std::fabs(negative));
-  for (double away = step; negative - positive > 4 * step && away < negative - positive;
+  for (double away = step; away > 0 && negative - positive > 4 * step && away < negative - positive;
        away *= 2) {
     seen(negative - away);
     seen(positive + away);

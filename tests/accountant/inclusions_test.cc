@@ -161,6 +161,15 @@ TEST(Inclusions, AnswerLowNoise) {
   }
 }
 
+// δ(0) is at most the probability of being in some sample, 0.98922 here. (The search for ε once had
+// no end there.)
+TEST(Inclusions, ShowThatEpsilonIsZero) {
+  const Composition composition = Steps(3.167e-9, 3e-3, 1'431'009'697);
+  EXPECT_EQ(EpsilonByInclusions(composition, 1 - 1e-9).upper(), 0);
+  EXPECT_EQ(EpsilonByInclusions(composition, 0.9895).upper(), 0);
+  EXPECT_GT(EpsilonByInclusions(composition, 0.9890).lower(), 0);
+}
+
 // No lower end is 0 where something is shown.
 TEST(Inclusions, LeaveNoLowerEndAtZero) {
   for (const auto& [q, z, count, delta] : {std::tuple{6e-12, 3.0, uint64_t{6}, 3e-173},
