@@ -1,5 +1,6 @@
 #include "accountant/contour/laid_line.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -12,16 +13,19 @@ namespace {
 // The most lines that are laid: one more while the last one shows that ε is elsewhere.
 constexpr int kLines = 3;
 
-}  // namespace
+// The line's order: above 0, or between -1 and 0, where it sums 1 - δ.
+enum class Order { kPositive, kNegative };
 
-absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double delta, double& order,
-                                                    double room, bool keep_terms) {
+absl::StatusOr<std::optional<LaidLine>> Lay(Order side, Tilting& tilting, double delta,
+                                            double& order, double room, bool keep_terms) {
+  const bool negative = side == Order::kNegative;
   // Less where less is allowed than a question may take.
   const double work =
       Line::kGreatestWork * std::fmin(1, tilting.limits().max_jump_work / Limits().max_jump_work);
-  Saddle saddle = tilting.ForDelta(std::log(delta), order);
+  Saddle saddle =
+      negative ? tilting.ForRest(std::log(1 - delta)) : tilting.ForDelta(std::log(delta), order);
   double epsilon = saddle.Epsilon();
-  if (delta > 0.5) {
+  if (delta > 0.5 && !negative) {
     // The saddle's estimate of δ says little there; the loss is about normal.
     const Saddle middle = tilting.At(1e-3 * saddle.c);
     epsilon = middle.mean - std::sqrt(middle.variance) * NormalTailInverse(1 - delta);
@@ -33,14 +37,14 @@ absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double del
     if (!std::isfinite(epsilon)) break;
     if (epsilon < 0 || i > 0) {
       epsilon = std::fmax(0, epsilon);
-      saddle = tilting.ForEpsilon(epsilon, saddle.c);
+      saddle = negative ? tilting.ForEpsilonBelow(epsilon) : tilting.ForEpsilon(epsilon, saddle.c);
     }
     std::vector<Line::Terms> terms;
     ASSIGN_OR_RETURN(std::optional<Line> line,
                      Line::Through(tilting, saddle, epsilon, room, keep_terms ? &terms : nullptr,
                                    Line::kShare, work));
     if (!line.has_value()) break;
-    order = saddle.c;
+    if (!negative) order = saddle.c;
     const std::optional<Interval> found = line->EpsilonAt(delta, epsilon);
     const bool narrower = found.has_value() &&
                           (!best.has_value() || found->RelativeGap() < best->epsilon.RelativeGap());
@@ -49,6 +53,21 @@ absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double del
   }
   if (best.has_value() && best->epsilon.RelativeGap() > kUsefulGap) best.reset();
   return best;
+}
+
+bool IsGaussian(const Step& step) { return step.pair == nullptr; }
+
+}  // namespace
+
+absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double delta, double& order,
+                                                    double room, bool keep_terms) {
+  const std::vector<Step>& steps = tilting.steps();
+  if (delta > 0.5 && !keep_terms && std::all_of(steps.begin(), steps.end(), IsGaussian)) {
+    ASSIGN_OR_RETURN(std::optional<LaidLine> laid,
+                     Lay(Order::kNegative, tilting, delta, order, room, keep_terms));
+    if (laid.has_value()) return laid;
+  }
+  return Lay(Order::kPositive, tilting, delta, order, room, keep_terms);
 }
 
 }  // namespace dpledger::accountant::contour

@@ -25,7 +25,13 @@ constexpr size_t kGreatestKept = size_t{1} << 23;
 constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 
 // The derivative of LogChernoff.
-double LogChernoffSlope(double r) { return std::log(r / (1 + r)); }
+double LogChernoffSlope(double r) { return r > 0 ? std::log(r / (1 + r)) : 0; }
+// K of one run at the order, from above: 0 at 0 and at -1.
+double LevelUp(Tilting& tilting, size_t step, double order) {
+  if (order == 0 || order == -1) return 0;
+  const Tilt tilt = tilting.StepAt(step, order);
+  return tilt.log_mgf + tilt.error;
+}
 
 // An exponent t for the aliases on one side, and the period that makes them small: (g(t) + need)/t,
 // g(t) = K(c ± t) - K(c) + LogChernoff ∓ tε.
@@ -38,7 +44,8 @@ struct AliasBound {
 AliasBound BestAlias(Tilting& tilting, const Saddle& saddle, double epsilon, double need,
                      double sign) {
   AliasBound best;
-  const double greatest = sign > 0 ? kInfinity : 0.98 * saddle.c;
+  const double c = saddle.c, up = c > 0 ? kInfinity : -0.98 * c;
+  const double greatest = sign > 0 ? up : 0.98 * (c > 0 ? c : 1 + c);
   double t = std::fmin(std::sqrt(2 * need / saddle.Curvature()), 0.9 * greatest);
   for (int i = 0; i < 8; ++i) {
     const double r = saddle.c + sign * t;
@@ -70,11 +77,14 @@ bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room, dou
   // The sum's own size, by the estimate, in units of e^{K(c) - cε}.
   const double log_size = -LogKernel(c_) - 0.5 * std::log(2 * kPi * saddle.Curvature());
   const double need = -(log_size + std::log(share));
-  const AliasBound up = BestAlias(tilting, saddle, epsilon_, need, 1);
+  AliasBound up = BestAlias(tilting, saddle, epsilon_, need, 1);
   AliasBound down = BestAlias(tilting, saddle, epsilon_, need, -1);
-  // Or δ <= 1, which is e^{-cmD} against e^{K(c) - cε}.
-  const double by_one = (c_ * epsilon_ - saddle.log_mgf + saddle.error + need) / c_;
-  if (by_one < down.period) down = {c_, by_one};
+  // Or the orders 0 and -1, at which K is 0: δ <= 1, and 1 - δ <= 1 and <= e^ε.
+  const double by_one = c_ * epsilon_ - saddle.log_mgf + saddle.error + need;
+  const double by_exp = (by_one + epsilon_) / (1 + c_);
+  if (c_ > 0 && by_one / c_ < down.period) down = {c_, by_one / c_};
+  if (c_ < 0 && by_one / -c_ < up.period) up = {-c_, by_one / -c_};
+  if (c_ < 0 && by_exp < down.period) down = {1 + c_, by_exp};
   period_ = 1.02 * room * std::fmax(up.period, down.period);
   up_ = up.exponent;
   down_ = down.exponent;
@@ -138,12 +148,8 @@ absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle
     if (i % 16 == 0 || nodes > 1000) RETURN_IF_ERROR(tilting.limits().Check());
     if (!PutOnLine(steps[i], line.c_, line.spacing_, nodes, line.digits_, work, each.on_line))
       return std::nullopt;
-    const Tilt up = tilting.StepAt(i, line.c_ + line.up_);
-    each.up = up.log_mgf + up.error;
-    if (line.down_ < line.c_) {
-      const Tilt down = tilting.StepAt(i, line.c_ - line.down_);
-      each.down = down.log_mgf + down.error;
-    }
+    each.up = LevelUp(tilting, i, line.c_ + line.up_);
+    each.down = LevelUp(tilting, i, line.c_ - line.down_);
     each.envelope = bounds[i];
     line.Add(each, steps[i].count);
     if (terms != nullptr) terms->push_back(each);
@@ -157,13 +163,9 @@ bool Line::TermsFor(const Step& step, const Limits& limits, Terms& terms) const 
   Tilting tilting({many}, limits);
   const Saddle up = tilting.At(c_ + up_), here = tilting.At(c_);
   if (!std::isfinite(up.log_mgf) || !std::isfinite(here.log_mgf)) return false;
-  const Tilt at_up = tilting.StepAt(0, c_ + up_), at_c = tilting.StepAt(0, c_);
-  terms.up = at_up.log_mgf + at_up.error;
-  terms.down = 0;
-  if (down_ < c_) {
-    const Tilt at_down = tilting.StepAt(0, c_ - down_);
-    terms.down = at_down.log_mgf + at_down.error;
-  }
+  const Tilt at_c = tilting.StepAt(0, c_);
+  terms.up = LevelUp(tilting, 0, c_ + up_);
+  terms.down = LevelUp(tilting, 0, c_ - down_);
   size_t height = 3;
   Envelope envelope(step, c_, at_c.log_mgf - at_c.error, digits_ - kDigits + kEnvelopeDigits);
   terms.envelope = envelope.LogBound(end_, height);
@@ -208,7 +210,7 @@ void Line::Prepare() {
   Exp(log_modulus_, re_);
   SinCos(angle_, sine_, cosine_);
   truncation_ = std::exp(log_envelope_) / (kPi * end_) * (1 + 1e-9);
-  const double scale = spacing_ / kPi, level = scale / 2 / (c_ * (1 + c_));
+  const double scale = spacing_ / kPi, level = scale / 2 / std::fabs(c_ * (1 + c_));
   error_constant_ = truncation_ + level * 16 * u;
   error_slope_ = 0;
   for (size_t k = 0; k < nodes; ++k) {
@@ -219,7 +221,7 @@ void Line::Prepare() {
     const double kernel_re = c_ * (1 + c_) - y * y, kernel_im = y * (1 + 2 * c_);
     const double square = kernel_re * kernel_re + kernel_im * kernel_im;
     const double size = scale * re_[k] / std::sqrt(square);
-    const double factor = scale * re_[k] / square;
+    const double factor = (c_ > 0 ? scale : -scale) * re_[k] / square;
     if (std::fabs(angle_[k]) > kGreatestTurn || !(lost < 50)) {
       error_constant_ = kInfinity;
       return;
@@ -234,7 +236,7 @@ void Line::Prepare() {
 
 Line::Sum Line::At(double epsilon) {
   if (!prepared_) Prepare();
-  const double away = epsilon - epsilon_, level = spacing_ / (2 * kPi) / (c_ * (1 + c_));
+  const double away = epsilon - epsilon_, level = spacing_ / (2 * kPi) / std::fabs(c_ * (1 + c_));
   Sum sum{level, error_constant_ + error_slope_ * (std::fabs(epsilon) + std::fabs(epsilon_)), 0};
   if (y_.empty()) return sum;
   if (!(std::fabs(away) * y_.back() < kGreatestTurn)) return {0, kInfinity, -c_};
@@ -250,15 +252,14 @@ Line::Sum Line::At(double epsilon) {
 }
 
 double Line::LevelError(double epsilon) const {
-  return level_error_ + 8 * kUnitRoundoff * (std::fabs(log_mgf_) + c_ * std::fabs(epsilon) + 4);
+  return level_error_ + 8 * kUnitRoundoff * (std::fabs(log_mgf_) + std::fabs(c_ * epsilon) + 4);
 }
 
 // Σ_{m≠0} e^{mcD} δ(ε + mD), over e^{K(c) - cε}: by the two Chernoff bounds that the period was
 // chosen with.
 double Line::Aliases(double epsilon) const {
   const double log_up = log_up_ - log_mgf_ + level_error_ + LogChernoff(c_ + up_);
-  const double log_down =
-      log_down_ - log_mgf_ + level_error_ + (down_ < c_ ? LogChernoff(c_ - down_) : 0.0);
+  const double log_down = log_down_ - log_mgf_ + level_error_ + LogChernoff(c_ - down_);
   const double up = std::exp(log_up - up_ * epsilon - up_ * period_) / -std::expm1(-up_ * period_);
   const double down =
       std::exp(log_down + down_ * epsilon - down_ * period_) / -std::expm1(-down_ * period_);
@@ -276,21 +277,31 @@ Line::LogDelta Line::LogDeltaAt(double epsilon) {
 }
 
 std::optional<Interval> Line::EpsilonAt(double delta, double& guess) {
-  const double log_delta = std::log(delta);
-  const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
+  // What the line sums, δ or 1 - δ (exact: δ is above 1/2), and whether that falls with ε.
+  const double sign = c_ > 0 ? 1 : -1, target = c_ > 0 ? delta : 1 - delta;
+  const double log_target = std::log(target), down = LogDown(target), up = LogUp(target);
+  const auto is_below = [&](double at) {
+    const LogDelta bounds = LogDeltaAt(at);
+    return c_ > 0 ? bounds.upper <= down : bounds.lower >= up;
+  };
+  const auto is_above = [&](double at) {
+    const LogDelta bounds = LogDeltaAt(at);
+    return c_ > 0 ? bounds.lower > up : bounds.upper < down;
+  };
   // Newton's method on log δ, between what was seen above δ and what was seen below; by halves
   // where the sum is lost in its error.
-  double value = 0, share = 0, slope = -c_;  // the sum, its relative error, and d log δ/dε
+  // The sum, its relative error, and d log δ/dε or -d log(1 - δ)/dε.
+  double value = 0, share = 0, slope = -std::fabs(c_);
   double low = 0, high = kInfinity;
   for (int i = 0; i < 80; ++i) {
     const Sum sum = At(guess);
     value = sum.value;
     share = sum.error / value;
-    slope = sum.slope;
+    slope = sign * sum.slope;
     const bool sure = value > 0 && share < 0.5;
-    const double excess =
-        Level(guess) + std::log(sure ? value : std::fabs(value) + sum.error) - log_delta;
-    if (!sure && !(excess < 0)) return std::nullopt;
+    const double size = sure ? value : std::fabs(value) + sum.error;
+    const double excess = sign * (Level(guess) + std::log(size) - log_target);
+    if (!sure && !(sign * excess < 0)) return std::nullopt;
     if (excess < 0 && guess == 0) break;  // so is ε
     (excess > 0 ? low : high) = guess;
     double next = sure && slope < 0 ? guess + excess / -slope : -kInfinity;
@@ -308,20 +319,21 @@ std::optional<Interval> Line::EpsilonAt(double delta, double& guess) {
     guess = next;
   }
   if (!(value > 0 && share < 0.5 && slope < 0)) return std::nullopt;
+  if (guess == 0 && is_below(0)) return Interval{0, 0};
   const double away = (1.02 * share + LevelError(guess)) / -slope + 4 * kUnitRoundoff * guess;
   double upper = 0;
   double width = away + 1e-15 * std::fabs(guess);
   bool closed = false;
   for (int i = 0; i < 40 && !closed; ++i, width *= 2) {
     upper = std::fmax(0, guess + width);
-    closed = LogDeltaAt(upper).upper <= log_delta_down;
+    closed = is_below(upper);
   }
   if (!closed) return std::nullopt;
   width = away + 1.02 * Aliases(guess) / value / -slope + 1e-15 * std::fabs(guess);
   for (int i = 0; i < 40; ++i, width *= 2) {
     const double lower = guess - width;
     if (!(lower > 0)) return Interval{0, upper};
-    if (LogDeltaAt(lower).lower > log_delta_up) return Interval{lower, upper};
+    if (is_above(lower)) return Interval{lower, upper};
   }
   return std::nullopt;
 }

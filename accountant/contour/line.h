@@ -45,13 +45,15 @@ class Line {
   // The terms of a step that is not in the composition yet. False if they take too much work.
   bool TermsFor(const Step& step, const Limits& limits, Terms& terms) const;
 
-  // Bounds on log δ(ε), for ε near the one the line was laid for (elsewhere they are only looser).
+  // Bounds on log δ(ε), on log(1 - δ(ε)) where c < 0; for ε near the one the line was laid for
+  // (elsewhere they are only looser).
   struct LogDelta {
     double lower, upper;
   };
   LogDelta LogDeltaAt(double epsilon);
 
-  // Contains the ε at which δ(ε) = delta; nullopt if the line's bounds do not enclose it. `guess`
+  // Contains the ε at which δ(ε) = delta, above 1/2 where c < 0; nullopt if the line's bounds do
+  // not enclose it. `guess`
   // is where the search begins; the call sets it to the line's estimate of ε, in either case.
   std::optional<Interval> EpsilonAt(double delta, double& guess);
 
@@ -74,7 +76,7 @@ class Line {
   double LevelError(double epsilon) const;
   double Aliases(double epsilon) const;
 
-  // The line's place. If down_ = c, δ <= 1 bounds that alias.
+  // The line's place, the orders that bound the aliases being c + up_ and c - down_.
   double c_ = 0, epsilon_ = 0, deviation_ = 0;
   double spacing_ = 0, period_ = 0, end_ = 0;
   double up_ = 0, down_ = 0;

@@ -22,8 +22,8 @@ constexpr double kNear = 0.2;
 
 }  // namespace
 
-double LogKernel(double c) { return std::log(c) + std::log1p(c); }
-double LogChernoff(double r) { return r * std::log(r / (1 + r)) - std::log1p(r); }
+double LogKernel(double c) { return std::log(std::fabs(c)) + std::log1p(c); }
+double LogChernoff(double r) { return r > 0 ? r * std::log(r / (1 + r)) - std::log1p(r) : 0; }
 
 double LogDeltaEstimate(const Saddle& at, double epsilon) {
   return at.log_mgf - at.c * epsilon - LogKernel(at.c) - 0.5 * std::log(2 * kPi * at.Curvature());
@@ -80,7 +80,7 @@ Saddle Tilting::At(double c) {
   // δ.
   c = (1 + c) - 1;
   if (stopped_.ok()) stopped_ = limits_.Check();
-  if (!stopped_.ok() || !(c > 0) || !Reach(c)) return {c, kNaN, kNaN, kNaN, kNaN};
+  if (!stopped_.ok() || !(c > -1 && c != 0) || !Reach(c)) return {c, kNaN, kNaN, kNaN, kNaN};
   Saddle sum{c, 0, 0, 0, 0};
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -131,6 +131,30 @@ Saddle Tilting::ForDelta(double log_delta, double start) {
     at = At(std::exp(x));
   }
   return at;
+}
+
+template <typename Excess>
+Saddle Tilting::Below(const Excess& excess) {
+  // In the logarithm of (1 + c)/-c.
+  double low = -36, high = 36;
+  Saddle at;
+  for (int i = 0; i < 40; ++i) {
+    const double x = (low + high) / 2;
+    at = At(-1 / (1 + std::exp(x)));
+    if (!stopped_.ok() || !std::isfinite(at.log_mgf)) break;
+    (excess(at) > 0 ? high : low) = x;
+    // What one more halving changes in c.
+    if ((high - low) * -at.c * (1 + at.c) * std::sqrt(at.Curvature()) < kNear) break;
+  }
+  return at;
+}
+
+Saddle Tilting::ForEpsilonBelow(double epsilon) {
+  return Below([&](const Saddle& at) { return at.Epsilon() - epsilon; });
+}
+
+Saddle Tilting::ForRest(double log_rest) {
+  return Below([&](const Saddle& at) { return LogDeltaEstimate(at, at.Epsilon()) - log_rest; });
 }
 
 }  // namespace dpledger::accountant::contour

@@ -21,12 +21,13 @@ struct Saddle {
   double Epsilon() const { return mean - 1 / c - 1 / (1 + c); }
 };
 
-// log(c(1 + c)).
+// log |c(1 + c)|.
 double LogKernel(double c);
-// sup over losses of (1 - e^{ε-L})_+ e^{-r(L-ε)}, as a logarithm: δ(ε) <= that times e^{K(r) - rε}.
+// sup over losses of (1 - e^{ε-L})_+ e^{-r(L-ε)} for r > 0 and, for -1 <= r <= 0, of min(1,
+// e^{ε-L}) e^{-r(L-ε)}, as a logarithm: δ(ε), or 1 - δ(ε), is at most that times e^{K(r) - rε}.
 double LogChernoff(double r);
-// The saddle-point estimate of log δ(ε) (Alghamdi et al. 2023, method of steepest descent, first
-// order).
+// The saddle-point estimate of log δ(ε), or of log(1 - δ(ε)) where c < 0 (Alghamdi et al. 2023,
+// method of steepest descent, first order).
 double LogDeltaEstimate(const Saddle& at, double epsilon);
 
 // Evaluates K within limits: once they are exceeded, every answer is NaN and stopped() says why.
@@ -36,7 +37,7 @@ class Tilting {
   // `limits` must outlive this.
   Tilting(std::vector<Step> steps, const Limits& limits);
 
-  // NaN if that takes too many nodes.
+  // NaN if that takes too many nodes. c > -1, not 0.
   Saddle At(double c);
 
   // One run of the i-th step. Precondition: At(c) was not NaN.
@@ -47,6 +48,9 @@ class Tilting {
   // A saddle at which LogDeltaEstimate is log_delta. There may be several, so callers check the
   // bound that comes of it.
   Saddle ForDelta(double log_delta, double start);
+  // The same between -1 and 0, of the integrand of 1 - δ.
+  Saddle ForEpsilonBelow(double epsilon);
+  Saddle ForRest(double log_rest);
 
   const std::vector<Step>& steps() const { return steps_; }
   const Limits& limits() const { return limits_; }
@@ -56,12 +60,15 @@ class Tilting {
  private:
   // Makes the quadrature rules for orders up to c.
   bool Reach(double c);
+  // Where `excess` changes its sign between -1 and 0; it rises with the order.
+  template <typename Excess>
+  Saddle Below(const Excess& excess);
 
   const std::vector<Step> steps_;
   const Limits& limits_;
   absl::Status stopped_;
   double log_count_ = 0;
-  double reach_ = 0;
+  double reach_ = -1;
   std::vector<Rule> rules_;
   std::vector<double> loss_;  // of all steps, one after the other
   std::vector<size_t> at_;    // where each begins

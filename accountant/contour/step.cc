@@ -42,7 +42,7 @@ double StepSize(const Step& step, double power, double y, double digits, double 
 // log-integrand falls with a slope that starts at `margin` and grows (CLAIM.md, line "ends").
 Rule RuleOver(const Step& step, double power, double h, double margin) {
   const double low = power >= 0 ? -margin : power * step.mu * step.q - margin;
-  const double high = (power >= 0 ? power : 1) * step.mu + margin;
+  const double high = std::fmax(power, 1) * step.mu + margin;
   Rule rule{std::floor(low / h), h, 0, 3 * std::exp(-margin * margin / 2)};
   const double size = std::ceil(high / h) - rule.first + 1;
   if (size > 0 && size < kGreatestNodes) rule.size = static_cast<size_t>(size);
@@ -86,7 +86,7 @@ double SpreadError(const Step& step, double power) {
 Tilt TiltUnsampled(const Step& step, double power) {
   const double square = step.mu * step.mu;
   const double log_mgf = power * (power - 1) / 2 * square;
-  return {log_mgf, 8 * kUnitRoundoff * log_mgf + SpreadError(step, power),
+  return {log_mgf, 8 * kUnitRoundoff * std::fabs(log_mgf) + SpreadError(step, power),
           (step.add ? 0.5 - power : power - 0.5) * square, square};
 }
 
@@ -151,6 +151,12 @@ Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power
 
 namespace {
 
+// |z(z+1)| + |c(c+1)| at most, z = c + iy.
+double GreatestPowers(double c, double y) {
+  const double size = std::fabs(c) + 1 + y;
+  return size * size + std::fabs(c * (c + 1));
+}
+
 void PutUnsampled(const Step& step, double c, double spacing, size_t nodes, StepOnLine& result) {
   const double square = step.mu * step.mu;
   const Tilt tilt = TiltUnsampled(step, Power(step, c));
@@ -160,9 +166,8 @@ void PutUnsampled(const Step& step, double c, double spacing, size_t nodes, Step
     const double y = spacing * static_cast<double>(k + 1);
     result.log_modulus[k] = -0.5 * y * y * square;
     result.phase[k] = y * (c + 0.5) * square;
-    // |z(z+1)| <= (c + 1 + y)².
-    result.error[k] = 8 * kUnitRoundoff * (result.phase[k] - result.log_modulus[k]) +
-                      1.01 * step.spread * square * ((c + 1 + y) * (c + 1 + y) + c * (c + 1));
+    result.error[k] = 8 * kUnitRoundoff * (std::fabs(result.phase[k]) - result.log_modulus[k]) +
+                      1.01 * step.spread * square * GreatestPowers(c, y);
   }
 }
 
@@ -175,7 +180,8 @@ void PutLevel(const Step& step, double c, const Rule& rule, const Nodes& nodes,
   result.log_mgf_error = 1.1 * (rule.error + sums.weight_error + by_sums) +
                          kUnitRoundoff * 8 * (std::fabs(sums.greatest) + std::fabs(result.log_mgf));
   PutFromNearOne(rule, nodes, power, result.log_mgf, result.log_mgf_error);
-  result.log_mgf_error += 1.01 * step.spread * step.mu * step.mu * c * (c + 1) * sums.posterior;
+  result.log_mgf_error +=
+      1.01 * step.spread * step.mu * step.mu * std::fabs(c * (c + 1)) * sums.posterior;
 }
 
 }  // namespace
@@ -224,8 +230,7 @@ bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double 
     one_more[k] = 1 + re[k];
     const double y = spacing * static_cast<double>(k + 1);
     const double modulus = std::sqrt(std::fmax(0, 1 + excess[k]));
-    const double absolute =
-        y * slope + 2.2 * rule.error + spread * ((c + 1 + y) * (c + 1 + y) + c * (c + 1));
+    const double absolute = y * slope + 2.2 * rule.error + spread * GreatestPowers(c, y);
     if (!(modulus > 2 * absolute)) return false;
     // The last: log1p and atan2 of rounded arguments.
     result.error[k] = 1.1 * absolute / (modulus - absolute) +

@@ -49,6 +49,13 @@ double WorstOnLine(double c, double room, double share, double spread = 0, doubl
     EXPECT_GE(found.upper, log_delta) << "c " << c << ", epsilon " << at;
     const Real middle = (static_cast<Real>(found.lower) + found.upper) / 2;
     worst = std::fmax(worst, static_cast<double>(std::fabs(log_delta - middle)));
+    const double delta = static_cast<double>(exact::RemoveDelta(1, mu, at));
+    if (c < 0 && !(delta > 0.5 && delta < 1 - 1e-3)) continue;
+    double guess = epsilon;
+    const std::optional<Interval> back = line->EpsilonAt(delta, guess);
+    EXPECT_TRUE(!back.has_value() ||
+                (back->lower() <= at * (1 + 1e-12) && back->upper() >= at * (1 - 1e-12)))
+        << "c " << c << ", epsilon " << at;
   }
   return worst;
 }

@@ -64,15 +64,30 @@ const Case kCases[] = {{{1e-3, 1.0 / 4096, 0, 0x1p40, false}, 5},
                        {{1e-7, 1, 0, 0x1p50, true}, 0.3},
                        {{1e-12, 0x1p-10, 0, 0x1p53, false}, 1e4}};
 
+// Of orders below 0, the last with so much signal that the mean of u lies far past A's own range.
+const Case kBelowZero[] = {{{1e-3, 1.0 / 4096, 0, 0x1p40, false}, -0.5},
+                           {{1e-3, 1.0 / 4096, 0, 0x1p40, true}, -0.25},
+                           {{1e-7, 1, 0, 0x1p50, false}, -0.75},
+                           {{1e-7, 1, 0, 0x1p50, true}, -0.75},
+                           {{1e-9, 12, 0, 0x1p40, false}, -0.75}};
+
 // K errs by what the rule for aliases may cost, not by 2^-53 for each step, which is up to 1.
 TEST(SmallSteps, KHasItsOwnDigits) {
-  for (const auto& [step, c] : kCases) {
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  cases.insert(cases.end(), std::begin(kBelowZero), std::end(kBelowZero));
+  for (const auto& [step, c] : cases) {
     const Limits limits;
     Tilting tilting({step}, limits);
     const Saddle at = tilting.At(c);
     const Real truth = step.count * Log1P(NearOne(step.q, step.mu, Power(step, c))).real();
     EXPECT_NEAR(at.log_mgf, static_cast<double>(truth), at.error) << step.q << " " << step.mu;
     EXPECT_LT(at.error, 2e-4) << step.q << " " << step.mu;
+    StepOnLine on_line;
+    double work = 1e9;
+    ASSERT_TRUE(PutOnLine(step, c, 1e-3, 1, 33 + std::log(step.count), work, on_line));
+    EXPECT_NEAR(step.count * on_line.log_mgf, static_cast<double>(truth),
+                step.count * on_line.log_mgf_error)
+        << step.q << " " << step.mu;
   }
 }
 
