@@ -193,9 +193,12 @@ absl::StatusOr<Answer> Asking::Exactly(Method method, const Composition& composi
 // Answers for a composition that is not exact. Upper bound: that of an exact one above it, or of
 // its own Rényi curve if that is less. Lower bound: that of an exact one below it. (The Rényi curve
 // of the one above says no more than its own.)
-absl::StatusOr<Answer> Asking::Between(Method method, const Composition& composition) {
-  ASSIGN_OR_RETURN(const rdp::Converted by_curve, question_.Rdp(composition, options_.limits));
+absl::StatusOr<Answer> Asking::Between(Method method, const Composition& asked) {
+  ASSIGN_OR_RETURN(const rdp::Converted by_curve, question_.Rdp(asked, options_.limits));
   const Answer by_rdp = AnswerOf(by_curve);
+  ASSIGN_OR_RETURN(
+      const Composition composition,
+      WithPairsOfSamples(asked, question_.Delta(by_rdp.value.upper()), options_.limits));
   double order = by_curve.order;
   if (HasLooseChoices(composition)) {
     ASSIGN_OR_RETURN(const rdp::Converted by_choices,

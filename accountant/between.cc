@@ -17,6 +17,7 @@
 #include "accountant/recursion/bounded_range.h"
 #include "accountant/recursion/fixed_size.h"
 #include "accountant/selection/chosen_profile.h"
+#include "accountant/selection/sampled_run.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -203,6 +204,23 @@ bool IsCurvesAlone(const Composition& composition) {
          composition.allocations.empty() &&
          std::all_of(composition.curves.begin(), composition.curves.end(),
                      [](const CurveStep& step) { return !HasMore(step); });
+}
+
+absl::StatusOr<Composition> WithPairsOfSamples(const Composition& composition, double delta,
+                                               const Limits& limits) {
+  Composition result = composition;
+  result.curves.clear();
+  for (const CurveStep& step : composition.curves) {
+    const auto* sampled = std::get_if<SampledRun>(&step.renyi);
+    if (sampled == nullptr) {
+      result.curves.push_back(step);
+      continue;
+    }
+    ASSIGN_OR_RETURN(selection::PairsAround pairs, selection::PairsOf(*sampled, delta, limits));
+    result.pairs.push_back(
+        {std::move(pairs.upper), std::move(pairs.lower), std::nullopt, step.count});
+  }
+  return result;
 }
 
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,

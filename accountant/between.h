@@ -17,6 +17,10 @@ bool IsExact(const Composition& composition);
 // Whether Rényi curves are all that bounds the composition from above.
 bool IsCurvesAlone(const Composition& composition);
 
+// The same composition with pairs around each run on a sample, in place of its curve. As of Above.
+absl::StatusOr<Composition> WithPairsOfSamples(const Composition& composition, double delta,
+                                               const Limits& limits);
+
 // Dominates the composition and is exact. It is tight where its δ is about `delta` > 0, and puts a
 // part in 10^9 of that at infinity.
 absl::StatusOr<Composition> Above(const Composition& composition, double delta,

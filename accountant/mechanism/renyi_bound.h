@@ -39,6 +39,13 @@ struct BestOf {
   double mean;  // of K
 };
 
+// One run of a composition of steps and pairs on a Poisson sample of the records: all of it sees
+// the same sample.
+struct SampledRun {
+  std::shared_ptr<const Composition> run;  // without curves and allocations
+  double probability;                      // in (0, 1)
+};
+
 // A mechanism that each of `above` dominates by itself (which is the tightest depends on the
 // question), and that dominates `below`. `above` is not empty, its last one unsampled Gaussians
 // alone; none of them has curves, or more of one step than one.
@@ -47,6 +54,7 @@ struct Bracket {
   std::shared_ptr<const Composition> below;
 };
 
-using RenyiBound = std::variant<ZeroConcentrated, OrdersCurve, BoundedRange, BestOf, Bracket>;
+using RenyiBound =
+    std::variant<ZeroConcentrated, OrdersCurve, BoundedRange, BestOf, SampledRun, Bracket>;
 
 }  // namespace dpledger::accountant

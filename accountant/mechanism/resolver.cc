@@ -255,21 +255,23 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
     if (refused) return resolver.NoAnalysis(what);
     return resolver.AddSampledCurve(SampleOf::kPoisson, {q, q}, *whole, count);
   }
-  if (inner.non_private || inner.TotalCount() != 1 || !inner.curves.empty() ||
-      !inner.allocations.empty()) {
-    return resolver.NoAnalysis(
-        "mechanism poisson_sampled of a composition of other mechanisms than Gaussians or zCDP");
+  if (inner.non_private || !inner.curves.empty() || !inner.allocations.empty()) {
+    return resolver.NoAnalysis("mechanism poisson_sampled of what has no distribution of its loss");
+  }
+  if (refused || (!inner.steps.empty() && nature == Nature::kOther))
+    return resolver.NoAnalysis(what);
+  if (inner.TotalCount() > 1) {
+    if (q == 1) return resolver.AddMechanism(part, count);
+    return resolver.AddCurve(SampledRun{std::make_shared<const Composition>(inner), q}, count);
   }
   if (!inner.steps.empty()) {
     // A sample of a sample: what a record's absence from the outer one does to the inner mechanism
     // is what its absence from the inner one does.
-    if (nature != Nature::kSampledGaussian) return resolver.NoAnalysis(what);
     const SampledGaussian& step = inner.steps.front();
     return resolver.AddPoisson(
         Interval{MulDown(q, step.sampling_probability), MulUp(q, step.sampling_probability)},
         step.noise_multiplier, count);
   }
-  if (refused) return resolver.NoAnalysis(what);
   return resolver.AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),
                           PoissonSampledPair(q, inner.pairs.front().lower), count);
 }

@@ -20,14 +20,15 @@ double ExpTimesExpm1(double a, double b) {
 
 // By how much the mean of the likelihood ratio's power is above 1, at most, but for rounding; may
 // be infinite or, where parts of it are, no number.
-double Excess(SampleOf kind, int order, double share, const ZeroConcentrated& whole) {
+// Of the mechanism, `told` has the logarithm of that mean for each power.
+double Excess(SampleOf kind, int order, double share, const std::vector<double>& told_by) {
   const bool poisson = kind == SampleOf::kPoisson;
   const double stays = poisson ? std::log1p(-share) : 0;
   double all = 0, later = 0;
   for (int k = order; k >= 2; --k) {
     const double chosen = std::lgamma(order + 1) - std::lgamma(k + 1) - std::lgamma(order - k + 1) +
                           (order - k) * stays + k * std::log(share);
-    const double told = (k - 1) * (whole.xi + whole.rho * k);
+    const double told = told_by[static_cast<size_t>(k)];
     if (k > 2) later += std::exp(chosen + told);
     if (poisson) {
       all += ExpTimesExpm1(chosen, told);
@@ -41,10 +42,23 @@ double Excess(SampleOf kind, int order, double share, const ZeroConcentrated& wh
 }  // namespace
 
 OrdersCurve SampledCurve(SampleOf kind, double share, const ZeroConcentrated& whole) {
+  return SampledCurve(kind, share,
+                      [&](double order) { return AddUp(whole.xi, MulUp(whole.rho, order)); });
+}
+
+OrdersCurve SampledCurve(SampleOf kind, double share,
+                         const std::function<double(double order)>& whole) {
+  constexpr int kGreatest = 256;
+  std::vector<double> divergences(kGreatest + 1), told(kGreatest + 1);
+  for (int order = 2; order <= kGreatest; ++order) {
+    const auto at = static_cast<size_t>(order);
+    divergences[at] = std::fmax(0, whole(order));
+    told[at] = MulUp(order - 1, divergences[at]);
+  }
   OrdersCurve curve;
-  for (int order = 2; order <= 256; order += order < 64 ? 1 : order < 128 ? 16 : 64) {
-    const double unsampled = AddUp(whole.xi, MulUp(whole.rho, order));
-    const double excess = Excess(kind, order, share, whole) * (1 + kRelativeError);
+  for (int order = 2; order <= kGreatest; order += order < 64 ? 1 : order < 128 ? 16 : 64) {
+    const double unsampled = divergences[static_cast<size_t>(order)];
+    const double excess = Excess(kind, order, share, told) * (1 + kRelativeError);
     const double sampled = std::isfinite(excess) ? std::log1p(excess) / (order - 1) * (1 + 1e-15)
                                                  : std::numeric_limits<double>::infinity();
     curve.orders.push_back(order);

@@ -1,7 +1,7 @@
-// The Rényi curve of a sample of a mechanism of which zCDP is all that is known. Private to
-// mechanism/.
+// The Rényi curve of a sample of a mechanism of which its curve is all that is known.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "accountant/mechanism/composition.h"
@@ -18,6 +18,9 @@ enum class SampleOf {
 // above the curve of `whole`, the mechanism on all records. `share` in (0, 1). Proof and sources:
 // mechanism/CLAIM.md, section 3.
 OrdersCurve SampledCurve(SampleOf kind, double share, const ZeroConcentrated& whole);
+// The same of any mechanism, by its curve.
+OrdersCurve SampledCurve(SampleOf kind, double share,
+                         const std::function<double(double order)>& whole);
 
 // What is known of a mechanism together: it is of that zCDP, and may be a Gaussian one of the curve
 // rho·α (0: as of CurveStep).

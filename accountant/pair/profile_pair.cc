@@ -79,6 +79,9 @@ std::vector<Node> NodesOf(std::vector<ProfilePoint> remove, std::vector<ProfileP
   return nodes;
 }
 
+// More than what rounding does to a few operations, relatively.
+constexpr double kSlack = 64 * kUnitRoundoff;
+
 // Above the least normal double, and by so much that a product keeps its digits.
 constexpr double kLeastMass = 1e-290;
 
@@ -87,7 +90,42 @@ double RoundedUp(double value) { return std::fmin(1, value * (1 + 8 * kUnitRound
 
 }  // namespace
 
-Pair PairOfProfile(std::vector<ProfilePoint> remove, std::vector<ProfilePoint> add) {
+std::vector<ProfilePoint> PointsBelow(const std::vector<ProfileBounds>& bounds,
+                                      const std::vector<ProfileBounds>& opposite) {
+  // δ as a function of y = e^ε, in units of y at node i: a slope that is at least as steep as any
+  // before the node, first from the other direction's chord up to y = 1.
+  const double y = std::exp(-opposite[1].epsilon), rest = -std::expm1(-opposite[1].epsilon);
+  const double begin = rest + y * opposite[1].upper;
+  double before = (bounds[0].lower - begin - kSlack * (1 + begin)) / rest;
+  std::vector<ProfilePoint> points;
+  size_t i = 0;
+  for (; i + 1 < bounds.size(); ++i) {
+    const double left = bounds[i].lower, right = bounds[i + 1].lower;
+    const double step = bounds[i + 1].epsilon - bounds[i].epsilon, width = std::expm1(step);
+    // At most as steep as any after the next node.
+    double after = 0;
+    if (i + 2 < bounds.size()) {
+      const double next = std::expm1(bounds[i + 2].epsilon - bounds[i + 1].epsilon);
+      after = std::fmin(0, bounds[i + 2].upper - right) / next * std::exp(-step) * (1 - kSlack);
+    }
+    const double meet = (right - left - after * width) / (before - after);
+    const double at = before < after ? std::clamp(meet, 0.0, width) : width / 2;
+    const double slopes = std::fabs(before) + std::fabs(after);
+    const double error = left + right + slopes * (1 + width) * (1 + bounds[i + 1].epsilon);
+    const double delta =
+        std::fmin(left + before * at, right - after * (width - at)) - kSlack * error;
+    if (delta <= 0) break;
+    points.push_back({bounds[i].epsilon + std::log1p(at), delta});
+    before = (right - bounds[i].upper) / width * std::exp(step) * (1 + kSlack);
+  }
+  // Where the last tangent comes to 0.
+  const double at = before < 0 ? bounds[i].lower / -before : 0;
+  const double shorter = 1 - kSlack * (2 + bounds[i].epsilon);
+  points.push_back({bounds[i].epsilon + std::log1p(at * shorter), 0});
+  return points;
+}
+
+Pair PairOfProfile(std::vector<ProfilePoint> remove, std::vector<ProfilePoint> add, Bound bound) {
   const std::vector<Node> nodes = NodesOf(std::move(remove), std::move(add));
   // The greatest convex function: what lies above the chord between its neighbours is left out.
   std::vector<Node> kept;
@@ -103,16 +141,23 @@ Pair PairOfProfile(std::vector<ProfilePoint> remove, std::vector<ProfilePoint> a
   for (size_t i = 0; i < kept.size(); ++i) {
     const Kink kink = Inner(i > 0 ? &kept[i - 1] : nullptr, kept[i],
                             i + 1 < kept.size() ? &kept[i + 1] : nullptr);
-    const double mass = NextUp(std::fmax(0, kink.mass) + kink.error);
+    const double mass = bound == Bound::kUpper ? NextUp(std::fmax(0, kink.mass) + kink.error)
+                                               : std::fmax(0, NextDown(kink.mass - kink.error));
+    if (mass == 0) continue;
     const double other = MulUp(mass, ExpUp(-std::fabs(kept[i].at)));
     const bool above = kept[i].at >= 0;
     if (other < kLeastMass) {
+      if (bound == Bound::kLower) continue;
       // Its loss would have no digits: as two outcomes, each of which shows all.
       pair.atoms.push_back(above ? Atom{mass, 0} : Atom{0, mass});
       pair.atoms.push_back(above ? Atom{0, other} : Atom{other, 0});
     } else {
       pair.atoms.push_back(above ? Atom{mass, other} : Atom{other, mass});
     }
+  }
+  if (bound == Bound::kLower) {
+    pair.relative_error = 8 * kUnitRoundoff;
+    return pair;
   }
   if (kept.back().remove > 0) pair.atoms.push_back({RoundedUp(kept.back().remove), 0});
   if (kept.front().add > 0) pair.atoms.push_back({0, RoundedUp(kept.front().add)});

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "accountant/mechanism/sampled_curve.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/rdp/allocated_gaussian.h"
 #include "accountant/rdp/best_of_runs.h"
@@ -70,7 +71,17 @@ StepCurve LeastOf(const std::vector<Composition>& compositions, const Limits& li
   }};
 }
 
+// What may fail has no curve here.
+OrdersCurve CurveOfSample(const SampledRun& sampled, const Limits& limits) {
+  const ApproximateCurve run = CurveOf(*sampled.run, limits);
+  return SampledCurve(SampleOf::kPoisson, sampled.probability,
+                      run.failure > 0 ? Infinite() : run.curve);
+}
+
 StepCurve StepOf(const RenyiBound& bound, const Limits& limits, std::vector<double>& orders) {
+  if (const auto* sampled = std::get_if<SampledRun>(&bound)) {
+    return StepOf(RenyiBound(CurveOfSample(*sampled, limits)), limits, orders);
+  }
   if (const auto* best = std::get_if<BestOf>(&bound)) {
     ApproximateCurve selection = SelectionOf(*best, limits);
     orders.insert(orders.end(), selection.orders.begin(), selection.orders.end());

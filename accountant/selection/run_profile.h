@@ -22,9 +22,10 @@ namespace dpledger::accountant::selection {
 class RunProfile {
  public:
   // `epsilon` and `delta` (finite, > 0): roughly where the profile matters. Nodes are dense up to
-  // twice `epsilon`, and accurate for δ down to a small fraction of `delta`. `run` and `limits`
-  // must outlive this.
-  RunProfile(const Composition& run, double epsilon, double delta, const Limits& limits);
+  // twice `epsilon`, `nodes` of them or more in it, and accurate for δ down to a small fraction of
+  // `delta`. `run` and `limits` must outlive this.
+  RunProfile(const Composition& run, double epsilon, double delta, const Limits& limits,
+             double nodes = 256);
 
   // Whether some method can compute this composition's profile.
   static bool Applies(const Composition& run);

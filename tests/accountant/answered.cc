@@ -173,6 +173,22 @@ Truth BestSum(small::Noise noise, double mean) {
   };
 }
 
+// Two releases of one sum over a sample.
+Truth SampledTwice(double q, small::Noise noise) {
+  const auto twice = [q, noise](const small::DataSet& data) {
+    Law law;
+    for (const auto& [sum, chance] : small::Poisson(q)(data)) {
+      const Law one = noise(sum), both = small::Together(one, one);
+      law.resize(both.size());
+      for (size_t i = 0; i < both.size(); ++i) law[i] += chance * both[i];
+    }
+    return law;
+  };
+  return [twice](Adjacency adjacency, double epsilon, size_t group) {
+    return small::WorstDelta(twice, 2, adjacency, epsilon, group);
+  };
+}
+
 Truth Twice(small::Noise noise) {
   const auto twice = [noise](const small::DataSet& data) {
     const Law law = small::NoisySum(small::Everyone(), noise)(data);
@@ -400,6 +416,10 @@ std::vector<Answered> AnsweredMechanisms() {
       {"`poisson_sampled` of one other mechanism with a pair",
        Of(PoissonSampled{.5, {One(MixtureOfGaussians{0.8, {0, 1}, {.4, .6}})}}),
        SumOver(2, small::Poisson(.3), gaussian),
+       {1.01, 1.01, 0}},
+      {"`poisson_sampled` of several of them, or of sampled Gaussians",
+       Of(PoissonSampled{.3, {One(SelfComposed{{One(DiscreteLaplace{.7, 1})}, 2})}}),
+       SampledTwice(.3, small::DiscreteLaplaceNoise(.7)),
        {1.01, 1.01, 0}},
       {"`poisson_sampled` of `zcdp`, or of `discrete_gaussian` of another `dimension`",
        Of(PoissonSampled{.3, {One(DiscreteGaussian{1.5, 1})}}),

@@ -99,8 +99,9 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
   const Mechanism laplace{1, Laplace{1}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {laplace}}}), replace),
               HasSubstr("poisson_sampled of anything but Gaussians"));
-  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {Mechanism{2, Laplace{1}}}}}), add),
-              HasSubstr("poisson_sampled of a composition of other mechanisms"));
+  const Mechanism search{1, RepeatAndSelect{{laplace}, 3, 1}};
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {search}}}), add),
+              HasSubstr("poisson_sampled of what has no distribution of its loss"));
   // What is drawn before changes how many records, or which in which step, the inner one sees.
   const Mechanism truncated{1, TruncatedSubsampledGaussian{1000, 1, 1, 1}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.001, {truncated}}}), add),

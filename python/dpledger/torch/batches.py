@@ -256,9 +256,9 @@ class PoissonBatchSampler(BatchSampler):
 
 
 class FixedSizeBatchSampler(BatchSampler):
-    """Each batch has `batch_size` records, drawn anew without replacement. `population` is the number
-    of records, which replace-one and zero-out make public. Under add-or-remove-one it costs what
-    Poisson batches with half the noise do.
+    """Each batch has `batch_size` records, drawn anew without replacement. `population` is the
+    number of records, which replace-one and zero-out make public. Under add-or-remove-one it costs
+    what Poisson batches with half the noise do.
 
     Other arguments are those of PoissonBatchSampler.
     """
