@@ -56,7 +56,7 @@ void Require(bool ok) {
 
 // Each figure gets an equal share of `seconds`, and at least one run.
 int Main(double seconds) {
-  std::string separator = "{";
+  bench::Report figures("accounting/");
   const auto report = [&](const char* name, double scale, const char* unit,
                           const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
@@ -64,9 +64,7 @@ int Main(double seconds) {
     const double once =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const int runs = std::clamp(static_cast<int>(seconds / 6 / once), 1, 101);
-    std::printf("%s\"accounting/%s\": {\"value\": %.6g, \"unit\": \"%s\"}", separator.c_str(), name,
-                scale * MedianSeconds(runs, work), unit);
-    separator = ",\n ";
+    figures.Add(name, scale * MedianSeconds(runs, work), unit);
   };
   report("epsilon_cold_us", 1e6, "us",
          [] { Require(ComputeEpsilon(Standard(10000), 1e-5, {}).ok()); });
@@ -93,7 +91,6 @@ int Main(double seconds) {
   });
   const Composition many = Heterogeneous();
   report("heterogeneous_1000_ms", 1e3, "ms", [&] { Require(ComputeEpsilon(many, 1e-5, {}).ok()); });
-  std::printf("}\n");
   return 0;
 }
 

@@ -9,7 +9,6 @@
 // least of each counts. Prints one JSON object.
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -64,17 +63,12 @@ void Measure(size_t coefficients, double seconds, bench::Turns& turns) {
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
   bench::Turns turns;
-  std::string separator = "{\n";
+  bench::Report report("client/");
   for (const size_t coefficients : {4, 16, 64}) {
     Measure(coefficients, seconds / 3, turns);
     const std::string name = absl::StrCat("banded_noise_", coefficients);
-    const double limit = turns.least(absl::StrCat("read_", coefficients));
-    std::printf(
-        "%s  \"client/%s\": {\"value\": %.4g, \"unit\": \"ns\", \"limit\": %.4g, \"ratio\": %.4g}",
-        separator.c_str(), name.c_str(), turns.least(name), limit, turns.least(name) / limit);
-    separator = ",\n";
+    report.Add(name, turns.least(name), "ns", turns.least(absl::StrCat("read_", coefficients)));
   }
-  std::printf("\n}\n");
   return 0;
 }
 

@@ -73,24 +73,19 @@ std::vector<double> LeastSeconds(double seconds, size_t pieces, const std::vecto
   return sums;
 }
 
+// Seconds as milliseconds.
 class Report {
  public:
   void Add(const char* name, double seconds, double limit) {
-    std::printf(
-        "%s  \"client/%s\": {\"value\": %.6g, \"unit\": \"ms\", \"limit\": %.6g, \"ratio\": %.4g}",
-        separator_, name, 1e3 * seconds, 1e3 * limit, seconds / limit);
-    separator_ = ",\n";
+    figures_.Add(name, 1e3 * seconds, "ms", 1e3 * limit);
   }
-  void End() { std::printf("\n}\n"); }
 
  private:
-  const char* separator_ = "{\n";
+  bench::Report figures_{"client/"};
 };
 
 IntegerClip ClipOf(size_t size) {
-  auto clip = IntegerClip::Create(size, 1, int64_t{1} << 24);
-  bench::Check(clip.status());
-  return *std::move(clip);
+  return bench::Must(IntegerClip::Create(size, 1, int64_t{1} << 24));
 }
 
 // Memory that every measurement fills with its own gradients.
@@ -243,11 +238,10 @@ void MeasureCacheResident(double seconds, Memory& memory, Report& report) {
 
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
-  auto two = Workers::Create(2);
-  bench::Check(two.status());
+  auto two = bench::Must(Workers::Create(2));
   Memory memory;
   Report report;
-  MeasureFloats(0.5 * seconds, memory, **two, report);
+  MeasureFloats(0.5 * seconds, memory, *two, report);
   MeasureRows("clip_bf16", 0.15 * seconds, kPieces, memory.Fill(NumberFormat::kBfloat16, kSize),
               memory, report);
   MeasureRows("clip_fp16", 0.15 * seconds, kPieces, memory.Fill(NumberFormat::kFloat16, kSize),
@@ -255,7 +249,6 @@ int Run(int argc, char** argv) {
   MeasureRows("clip_beyond_l3", 0.15 * seconds, 1,
               memory.Fill(NumberFormat::kFloat32, kSize * kRows / 4), memory, report);
   MeasureCacheResident(0.05 * seconds, memory, report);
-  report.End();
   if (memory.used() == 0) bench::Die("nothing was read");
   return 0;
 }

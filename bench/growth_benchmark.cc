@@ -45,15 +45,13 @@ class GrowingServer {
   GrowingServer(const OpenStore& open, const std::string& folder)
       : log_(server::LogLevel::kError, 2) {
     const absl::Time before = absl::Now();
-    auto store = open();
-    bench::Check(store.status());
-    store_ = store->get();
+    auto store = bench::Must(open());
+    store_ = store.get();
     server::ServerOptions options;
     options.front.address = "127.0.0.1:0";
     options.signing = server::SigningOptions::Beside(folder);
-    auto started = server::Server::Start(options, *std::move(store), &log_);
-    bench::Check(started.status());
-    server_ = *std::move(started);
+    auto started = bench::Must(server::Server::Start(options, std::move(store), &log_));
+    server_ = std::move(started);
     start_seconds_ = absl::ToDoubleSeconds(absl::Now() - before);
     const auto channel = grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
                                              grpc::InsecureChannelCredentials());
@@ -137,24 +135,10 @@ double ProcessorMilliseconds() {
          1e-3 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-class Lines {
- public:
-  void Print(const std::string& engine, int ledgers, const char* name, double value,
-             const char* unit) {
-    std::printf("%s  \"growth/%s_%d_%s\": {\"value\": %.4g, \"unit\": \"%s\"}", begun_ ? ",\n" : "",
-                engine.c_str(), ledgers, name, value, unit);
-    std::fflush(stdout);
-    begun_ = true;
-  }
-
- private:
-  bool begun_ = false;
-};
-
 void Measure(const std::string& engine, const OpenStore& open, const std::string& folder,
-             int ledgers, Lines& lines) {
+             int ledgers, bench::Report& report) {
   const auto print = [&](const char* name, double value, const char* unit) {
-    lines.Print(engine, ledgers, name, value, unit);
+    report.Add(absl::StrCat(engine, "_", ledgers, "_", name), value, unit);
   };
   {
     GrowingServer server(open, folder);
@@ -188,12 +172,11 @@ void Run(double seconds) {
   std::vector<int> sizes = {1000, 10'000};
   if (seconds >= 60) sizes.push_back(100'000);
   const bench::ScratchFolder folder;
-  Lines lines;
-  std::printf("{\n");
+  bench::Report report("growth/");
   for (const int ledgers : sizes) {
     const std::string place = absl::StrCat(folder.path(), "/", ledgers);
     Measure(
-        "embedded", [&] { return OpenEmbeddedStore({.folder = place}); }, place, ledgers, lines);
+        "embedded", [&] { return OpenEmbeddedStore({.folder = place}); }, place, ledgers, report);
     const PostgresServer database;
     const std::string beside = absl::StrCat(place, "-postgres");
     Measure(
@@ -203,9 +186,8 @@ void Run(double seconds) {
           options.connection = database.Connection();
           return OpenPostgresStore(options);
         },
-        beside, ledgers, lines);
+        beside, ledgers, report);
   }
-  std::printf("\n}\n");
 }
 
 }  // namespace

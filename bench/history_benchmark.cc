@@ -7,15 +7,13 @@
 // 10,000, a sampling event and a sum query each round, three kinds of rounds in turn. The store is
 // an embedded one in this folder; the questions are asked of the service, without gRPC. Figures
 // after the restart are medians of five restarts. Prints one JSON object.
-#include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
@@ -32,31 +30,18 @@ constexpr int kMore = 1000;
 constexpr int kRestarts = 5;
 constexpr int kKinds = 3;
 
-template <typename T>
-T Must(absl::StatusOr<T> result) {
-  bench::Check(result.status());
-  return *std::move(result);
-}
-
 class LongLedger {
  public:
   explicit LongLedger(const std::string& folder) : folder_(folder) {
     Open();
-    v1::CreateLedgerRequest request;
-    request.set_name(kLedger);
-    request.set_request_id("create");
-    request.mutable_declaration()->set_dataset("bench");
-    request.mutable_declaration()->set_unit_of_privacy("example");
-    request.mutable_declaration()->set_adjacency(v1::ADD_OR_REMOVE_ONE);
-    request.mutable_declaration()->set_parameters(v1::FIXED);
-    bench::Check(store_->Create(request).status());
+    bench::Check(store_->Create(bench::NewLedger(kLedger)).status());
   }
 
   // Seconds to open the store are not in any figure.
   void Open() {
     service_.reset();
     store_.reset();
-    store_ = Must(OpenEmbeddedStore({.folder = folder_}));
+    store_ = bench::Must(OpenEmbeddedStore({.folder = folder_}));
     server::AccountingLimits limits;
     limits.query_timeout = absl::Minutes(10);
     service_ = std::make_unique<server::AccountingService>(store_.get(), limits, nullptr,
@@ -86,7 +71,7 @@ class LongLedger {
     request.set_delta(1e-5);
     request.mutable_subject()->add_ledgers(kLedger);
     const absl::Time start = absl::Now();
-    const auto answer = Must(service_->ComputeEpsilon(request, {}));
+    const auto answer = bench::Must(service_->ComputeEpsilon(request, {}));
     const double taken = absl::ToDoubleMilliseconds(absl::Now() - start);
     if (!(answer.epsilon().upper() > 0)) bench::Die("an answer without ε");
     return taken;
@@ -95,16 +80,11 @@ class LongLedger {
  private:
   const std::string folder_;
   const std::shared_ptr<const merkle::Authenticator> key_ = std::make_shared<merkle::Authenticator>(
-      Must(merkle::Ed25519PrivateKey::Generate()), server::kHistoryPurpose);
+      bench::Must(merkle::Ed25519PrivateKey::Generate()), server::kHistoryPurpose);
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<server::AccountingService> service_;
   uint64_t round_ = 0;
 };
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 int Run(int argc, char** argv) {
   const int millions = bench::Seconds(argc, argv) < 10 ? 1 : 10;
@@ -121,12 +101,10 @@ int Run(int argc, char** argv) {
     ledger.Append(kMore);
     more.push_back(ledger.AskMilliseconds());
   }
-  const std::string name = absl::StrCat("accounting/epsilon_", millions, "m_events");
-  std::printf(
-      "{\n  \"%s_scan_ms\": {\"value\": %.6g, \"unit\": \"ms\"},\n"
-      "  \"%s_ms\": {\"value\": %.6g, \"unit\": \"ms\"},\n"
-      "  \"%s_1000_more_ms\": {\"value\": %.6g, \"unit\": \"ms\"}\n}\n",
-      name.c_str(), scan, name.c_str(), Median(restarted), name.c_str(), Median(more));
+  bench::Report report(absl::StrCat("accounting/epsilon_", millions, "m_events_"));
+  report.Add("scan_ms", scan, "ms");
+  report.Add("ms", bench::Median(restarted), "ms");
+  report.Add("1000_more_ms", bench::Median(more), "ms");
   return 0;
 }
 

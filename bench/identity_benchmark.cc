@@ -7,7 +7,6 @@
 // last of 100 lines. The limit of all is one SHA-256 of a JWT of RS256. They take turns, so that
 // they meet the same load; the least of each counts. Prints one JSON object.
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <vector>
@@ -53,9 +52,8 @@ struct Tokens {
       : key(std::move(with)), first{name + "_first"}, again{name + "_again"} {
     const std::string file = folder + "/" + name;
     WriteOwnersFile(file, Jwks({key.Jwk("k")}));
-    auto opened = JwtIssuer::Open({kIssuer, kAudience, file}, clock, nullptr);
-    bench::Check(opened.status());
-    issuer = *std::move(opened);
+    auto opened = bench::Must(JwtIssuer::Open({kIssuer, kAudience, file}, clock, nullptr));
+    issuer = std::move(opened);
     authenticator =
         std::make_unique<Authenticator>(nullptr, std::vector<JwtIssuer*>{issuer.get()}, clock);
     const std::string header =
@@ -77,10 +75,9 @@ int Run(int argc, char** argv) {
   Tokens rs256("rs256", SigningKey::Rsa(), folder.path(), &clock);
   Tokens es256("es256", SigningKey::Ec(), folder.path(), &clock);
 
-  auto file = TokenFile::Open(folder.path() + "/tokens", &clock, nullptr);
-  bench::Check(file.status());
+  auto file = bench::Must(TokenFile::Open(folder.path() + "/tokens", &clock, nullptr));
   std::vector<std::string> own;
-  bench::Check((*file)->Change([&](TokenTable& table) {
+  bench::Check(file->Change([&](TokenTable& table) {
     for (int i = 0; i < kTokens; ++i) {
       own.push_back("Bearer " + MakeToken());
       TokenRecord record;
@@ -91,7 +88,7 @@ int Run(int argc, char** argv) {
     }
     return absl::OkStatus();
   }));
-  Authenticator tokens(file->get(), {}, &clock);
+  Authenticator tokens(file.get(), {}, &clock);
   std::string policy;
   for (int i = 0; i < 100; ++i) absl::StrAppend(&policy, "token:t", i, " trainer projects/p\n");
   WriteOwnersFile(folder.path() + "/policy", policy);
@@ -134,17 +131,11 @@ int Run(int argc, char** argv) {
   }
   if (good != wanted) bench::Die("a check failed");
 
-  std::string separator = "{\n";
+  bench::Report report("identity/");
   for (const Measured* one :
        {&rs256.first, &rs256.again, &es256.first, &es256.again, &token, &decision}) {
-    std::printf(
-        "%s  \"identity/%s\": {\"value\": %.4g, \"unit\": \"us\", \"limit\": %.4g, "
-        "\"ratio\": %.4g}",
-        separator.c_str(), one->name.c_str(), one->least_us, hash.least_us,
-        one->least_us / hash.least_us);
-    separator = ",\n";
+    report.Add(one->name, one->least_us, "us", hash.least_us);
   }
-  std::printf("\n}\n");
   return 0;
 }
 

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
@@ -34,24 +33,21 @@ constexpr int kWriters = 64;
 constexpr uint32_t kPage = 1000;
 
 void MakeLedgers(const std::string& folder) {
-  auto store = OpenEmbeddedStore({.folder = folder});
-  bench::Check(store.status());
-  bench::MakeLedgers(**store, kLedgers);
+  auto store = bench::Must(OpenEmbeddedStore({.folder = folder}));
+  bench::MakeLedgers(*store, kLedgers);
 }
 
 class BenchServer {
  public:
   BenchServer(const std::string& folder, bool summaries) : log_(server::LogLevel::kError, 2) {
-    auto store = OpenEmbeddedStore({.folder = folder});
-    bench::Check(store.status());
-    store_ = store->get();
+    auto store = bench::Must(OpenEmbeddedStore({.folder = folder}));
+    store_ = store.get();
     server::ServerOptions options;
     options.front.address = "127.0.0.1:0";
     options.signing = server::SigningOptions::Beside(folder);
     options.summaries.on = summaries;
-    auto started = server::Server::Start(options, *std::move(store), &log_);
-    bench::Check(started.status());
-    server_ = *std::move(started);
+    auto started = bench::Must(server::Server::Start(options, std::move(store), &log_));
+    server_ = std::move(started);
     ledgers_ = v1::LedgerService::NewStub(grpc::CreateChannel(
         absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
   }
@@ -113,23 +109,18 @@ double Append(LedgerStore& store, absl::Duration time, int turn) {
   return static_cast<double>(events) / absl::ToDoubleSeconds(absl::Now() - begin);
 }
 
-void Print(const char* name, double value, const char* unit, bool last = false) {
-  std::printf("  \"listing/%s\": {\"value\": %.6g, \"unit\": \"%s\"}%s\n", name, value, unit,
-              last ? "" : ",");
-}
-
 void Run(double seconds) {
   const bench::ScratchFolder folder;
   const std::string store = folder.path() + "/store";
   MakeLedgers(store);
-  std::printf("{\n");
+  bench::Report report("listing/");
   {
     const absl::Time before = absl::Now();
     BenchServer server(store, /*summaries=*/true);
     while (server.Summarised() < kLedgers) {
       absl::SleepFor(absl::Milliseconds(50));
     }
-    Print("summarise_10000_s", absl::ToDoubleSeconds(absl::Now() - before), "s");
+    report.Add("summarise_10000_s", absl::ToDoubleSeconds(absl::Now() - before), "s");
   }
   // The best of several turns: another's load only takes away.
   double with = 0, without = 0;
@@ -141,10 +132,9 @@ void Run(double seconds) {
     best = std::max(best,
                     Append(server.store(), absl::Seconds(std::max(1.0, seconds / kTurns)), turn));
   }
-  Print("append_events_per_s_with_summaries", with, "1/s");
-  Print("append_events_per_s_without", without, "1/s");
-  Print("append_overhead_percent", 100 * (1 - with / without), "%", /*last=*/true);
-  std::printf("}\n");
+  report.Add("append_events_per_s_with_summaries", with, "1/s");
+  report.Add("append_events_per_s_without", without, "1/s");
+  report.Add("append_overhead_percent", 100 * (1 - with / without), "%");
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 // client/finalise: sums in memory plus noise, scaled to floats, beside copying the floats. All take
 // turns, so that they meet the same load; the least of each counts. Prints one JSON object.
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -169,13 +168,9 @@ int Run(int argc, char** argv) {
   }
   if (used == 0) bench::Die("nothing was drawn");
 
-  std::string separator = "{\n";
+  bench::Report figures("client/");
   const auto report = [&](const std::string& name, double value, double limit) {
-    std::printf(
-        "%s  \"client/%s\": {\"value\": %.4g, \"unit\": \"ns/sample\", \"limit\": %.4g, "
-        "\"ratio\": %.4g}",
-        separator.c_str(), name.c_str(), value, limit, value / limit);
-    separator = ",\n";
+    figures.Add(name, value, "ns/sample", limit);
   };
   const double exact = turns.least("noise");
   report("noise", exact, turns.least("bits"));
@@ -187,7 +182,6 @@ int Run(int argc, char** argv) {
     if (name.rfind("sigma_", 0) == 0) report("noise_" + name, least, exact);
   }
   report("finalise", turns.least("finalise"), turns.least("copy"));
-  std::printf("\n}\n");
   return 0;
 }
 

@@ -10,7 +10,6 @@
 // turns are printed as one JSON object. Then, once for each engine, how long it takes to sign
 // 10,000 ledgers that have changed.
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
@@ -100,9 +99,7 @@ std::unique_ptr<Notary> OpenNotary(LedgerStore& store, const std::string& checkp
   options.key = std::make_shared<const merkle::Ed25519PrivateKey>(*std::move(key));
   options.checkpoint_file = checkpoint_file;
   options.holder = "notary";
-  auto notary = Notary::Open(options, store);
-  Check(notary.status());
-  return *std::move(notary);
+  return bench::Must(Notary::Open(options, store));
 }
 
 double SecondsInDatabase(const std::string& checkpoint_file) {
@@ -110,36 +107,33 @@ double SecondsInDatabase(const std::string& checkpoint_file) {
   PostgresOptions options;
   options.connection = server.Connection();
   options.keys = bench::ServerKeys();
-  auto store = OpenPostgresStore(options);
-  Check(store.status());
-  return SecondsToSignMany(**store, *OpenNotary(**store, checkpoint_file));
+  auto store = bench::Must(OpenPostgresStore(options));
+  return SecondsToSignMany(*store, *OpenNotary(*store, checkpoint_file));
 }
 
 void Run(double seconds) {
   const bench::ScratchFolder folder;
-  auto store = OpenEmbeddedStore({.folder = folder.path() + "/store", .keys = bench::ServerKeys()});
-  Check(store.status());
-  const auto notary = OpenNotary(**store, folder.path() + "/checkpoint");
+  auto store = bench::Must(
+      OpenEmbeddedStore({.folder = folder.path() + "/store", .keys = bench::ServerKeys()}));
+  const auto notary = OpenNotary(*store, folder.path() + "/checkpoint");
 
   std::vector<double> without, with, signed_per_second;
   const int turns = std::max(3, static_cast<int>(seconds / (3 * kTurnSeconds)));
   for (int turn = 0; turn < turns; ++turn) {
-    without.push_back(AppendedPerSecond(**store, 2 * turn));
+    without.push_back(AppendedPerSecond(*store, 2 * turn));
     const absl::Time start = absl::Now();
     const uint64_t entries = SignAll(*notary);
     signed_per_second.push_back(static_cast<double>(entries) /
                                 absl::ToDoubleSeconds(absl::Now() - start));
-    with.push_back(AppendedBesideNotary(**store, *notary, 2 * turn + 1));
+    with.push_back(AppendedBesideNotary(*store, *notary, 2 * turn + 1));
     SignAll(*notary);
   }
-  std::printf(
-      "{\"notary/signed_entries_per_s\": {\"value\": %.0f, \"unit\": \"1/s\"},\n"
-      " \"notary/append_64x100_beside_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", "
-      "\"limit\": %.0f, \"ratio\": %.3f},\n"
-      " \"notary/sign_10k_changed_ledgers_s\": {\"value\": %.2f, \"unit\": \"s\"},\n"
-      " \"notary/postgres_sign_10k_changed_ledgers_s\": {\"value\": %.2f, \"unit\": \"s\"}}\n",
-      Median(signed_per_second), Median(with), Median(without), Median(with) / Median(without),
-      SecondsToSignMany(**store, *notary), SecondsInDatabase(folder.path() + "/database"));
+  bench::Report report("notary/");
+  report.Add("signed_entries_per_s", Median(signed_per_second), "1/s");
+  report.Add("append_64x100_beside_events_per_s", Median(with), "1/s", Median(without));
+  report.Add("sign_10k_changed_ledgers_s", SecondsToSignMany(*store, *notary), "s");
+  report.Add("postgres_sign_10k_changed_ledgers_s", SecondsInDatabase(folder.path() + "/database"),
+             "s");
 }
 
 }  // namespace

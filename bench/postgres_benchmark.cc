@@ -59,9 +59,9 @@ class BareInsert {
                              " (ledger bigint, sequence bigint, body bytea,"
                              " PRIMARY KEY (ledger, sequence))"));
     for (int i = 0; i < connections; ++i) {
-      auto connection = postgres::Connection::Open(server.Connection(), absl::Minutes(1));
-      bench::Check(connection.status());
-      connections_.push_back(*std::move(connection));
+      auto connection =
+          bench::Must(postgres::Connection::Open(server.Connection(), absl::Minutes(1)));
+      connections_.push_back(std::move(connection));
     }
     for (const auto& connection : connections_) {
       threads_.emplace_back([this, &connection] { Run(*connection); });
@@ -128,9 +128,7 @@ std::string LedgerName(int writer) { return absl::StrCat("projects/bench/ledgers
 // A batch's entries as they are stored.
 std::vector<std::string> StoredBatch(LedgerStore& store) {
   bench::Check(store.Append(bench::SumQueries(LedgerName(0), 0, kBatch)).status());
-  auto entries = store.Read(LedgerName(0), 1, kBatch, size_t{1} << 30);
-  bench::Check(entries.status());
-  return *std::move(entries);
+  return bench::Must(store.Read(LedgerName(0), 1, kBatch, size_t{1} << 30));
 }
 
 int Run(int argc, char** argv) {
@@ -171,13 +169,9 @@ int Run(int argc, char** argv) {
       bench::Check((*store)->Append(std::move(requests[static_cast<size_t>(writer)][i])).status());
     }));
   }
-  const double value = Median(stored);
-  std::printf(
-      "{\n  \"store/postgres_64x%d_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", \"limit\": "
-      "%.0f, \"ratio\": %.4f},\n"
-      "  \"store/postgres_64x%d_packed_insert_events_per_s\": {\"value\": %.0f, \"unit\": "
-      "\"1/s\"}\n}\n",
-      kBatch, value, Median(limit), value / Median(limit), kBatch, Median(left));
+  bench::Report report(absl::StrCat("store/postgres_64x", kBatch, "_"));
+  report.Add("events_per_s", Median(stored), "1/s", Median(limit));
+  report.Add("packed_insert_events_per_s", Median(left), "1/s");
   return 0;
 }
 

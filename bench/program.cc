@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 
 namespace dpledger::bench {
 
@@ -29,6 +31,30 @@ double Seconds(int argc, char** argv) {
     }
   }
   return seconds;
+}
+
+Report::~Report() { std::printf("%s\n}\n", begun_ ? "" : "{"); }
+
+void Report::Add(const std::string& name, double value, const std::string& unit) {
+  Print(name, value, unit, "");
+}
+
+void Report::Add(const std::string& name, double value, const std::string& unit, double limit) {
+  Print(name, value, unit,
+        absl::StrFormat(", \"limit\": %.6g, \"ratio\": %.4g", limit, value / limit));
+}
+
+void Report::Print(const std::string& name, double value, const std::string& unit,
+                   const std::string& beside) {
+  absl::PrintF("%s\n  \"%s%s\": {\"value\": %.6g, \"unit\": \"%s\"%s}", begun_ ? "," : "{", prefix_,
+               name, value, unit, beside);
+  std::fflush(stdout);
+  begun_ = true;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 ScratchFolder::ScratchFolder()

@@ -11,7 +11,6 @@
 // the same load; the least of each counts. Prints one JSON object.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
@@ -60,9 +59,8 @@ struct Sampling {
 };
 
 Sampling MakeSampling(const std::string& name, uint64_t population, double probability) {
-  auto sampler = client::PoissonSampler::Create({population, probability});
-  bench::Check(sampler.status());
-  return {name, *std::move(sampler)};
+  auto sampler = bench::Must(client::PoissonSampler::Create({population, probability}));
+  return {name, std::move(sampler)};
 }
 
 // The instruction sets with AES that this machine has.
@@ -109,33 +107,25 @@ int Run(int argc, char** argv) {
     for (Sampling& sampling : samplings) {
       size_t size = 0;
       const double took = turns.Time(sampling.name, 1, 1, [&] {
-        const auto sample = sampling.sampler->Draw();
-        bench::Check(sample.status());
-        size = sample->size();
+        const auto sample = bench::Must(sampling.sampler->Draw());
+        size = sample.size();
       });
       sampling.ns = std::min(sampling.ns, took / static_cast<double>(size));
     }
   }
   if (used == 0) bench::Die("nothing was read");
 
-  std::string separator = "{\n";
-  const auto report = [&](const std::string& name, double value, const char* unit, double limit) {
-    std::printf(
-        "%s  \"client/%s\": {\"value\": %.6g, \"unit\": \"%s\", \"limit\": %.6g, \"ratio\": %.4g}",
-        separator.c_str(), name.c_str(), value, unit, limit, value / limit);
-    separator = ",\n";
-  };
+  bench::Report report("client/");
   // Of a byte, in ns; of kBytes, in ms.
   const double read = turns.least("read"), bits = turns.least("bits"), to_ms = 1e-6 * kBytes;
   for (const auto& [name, least] : turns.all()) {
     if (name.rfind("bits", 0) != 0) continue;
     const double limit = name == "bits_two_threads" ? bits : read;
-    report("random_" + name, to_ms * least, "ms", to_ms * limit);
+    report.Add("random_" + name, to_ms * least, "ms", to_ms * limit);
   }
   for (const Sampling& sampling : samplings) {
-    report(sampling.name, sampling.ns, "ns/index", 8 * bits);
+    report.Add(sampling.name, sampling.ns, "ns/index", 8 * bits);
   }
-  std::printf("\n}\n");
   return 0;
 }
 

@@ -6,14 +6,13 @@
 // 10,000 ledgers (1000 if there are less than 10 seconds) of 1000 rounds, a sampling event and a
 // sum query each; noise differs from ledger to ledger, so that no two questions are the same. The
 // store is an embedded one in this folder. Prints one JSON object.
-#include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
 #include "dpledger/v1/recompute_service.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
@@ -26,23 +25,6 @@ namespace {
 
 constexpr int kRounds = 1000;
 constexpr int kMostWaiting = 64;
-
-template <typename T>
-T Must(absl::StatusOr<T> result) {
-  bench::Check(result.status());
-  return *std::move(result);
-}
-
-v1::CreateLedgerRequest LedgerOf(const std::string& name) {
-  v1::CreateLedgerRequest request;
-  request.set_name(name);
-  request.set_request_id("create");
-  request.mutable_declaration()->set_dataset("bench");
-  request.mutable_declaration()->set_unit_of_privacy("example");
-  request.mutable_declaration()->set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  request.mutable_declaration()->set_parameters(v1::FIXED);
-  return request;
-}
 
 v1::AppendBatchRequest RunOf(const std::string& name, int number) {
   v1::AppendBatchRequest request;
@@ -63,11 +45,11 @@ v1::AppendBatchRequest RunOf(const std::string& name, int number) {
 }
 
 void Fill(const std::string& folder, int ledgers) {
-  const auto store = Must(OpenEmbeddedStore({.folder = folder}));
+  const auto store = bench::Must(OpenEmbeddedStore({.folder = folder}));
   std::atomic<int> waiting = 0;
   for (int i = 0; i < ledgers; ++i) {
     const std::string name = absl::StrCat("projects/bench/ledgers/run-", 100'000 + i);
-    bench::Check(store->Create(LedgerOf(name)).status());
+    bench::Check(store->Create(bench::NewLedger(name)).status());
     while (waiting >= kMostWaiting) absl::SleepFor(absl::Milliseconds(1));
     ++waiting;
     store->AppendAsync(RunOf(name, i), [&waiting](absl::StatusOr<v1::Receipt> receipt) {
@@ -81,7 +63,7 @@ void Fill(const std::string& folder, int ledgers) {
 // Seconds of one operation in a server that has just started.
 double Recompute(const std::string& folder, const std::string& request_id, int ledgers,
                  const std::shared_ptr<const merkle::Authenticator>& key) {
-  const auto store = Must(OpenEmbeddedStore({.folder = folder}));
+  const auto store = bench::Must(OpenEmbeddedStore({.folder = folder}));
   const server::Log log(LogLevel::kError, 2);
   server::AccountingService accounting(store.get(), server::AccountingLimits(), nullptr,
                                        server::TableKeeping{key, nullptr});
@@ -95,12 +77,12 @@ double Recompute(const std::string& folder, const std::string& request_id, int l
   request.set_request_id(request_id);
   request.set_parent("projects/bench");
   const absl::Time start = absl::Now();
-  v1::Operation operation = Must(service.StartRecompute(request, {}));
+  v1::Operation operation = bench::Must(service.StartRecompute(request, {}));
   v1::GetOperationRequest get;
   get.set_name(operation.name());
   while (operation.state() == v1::Operation::RUNNING) {
     absl::SleepFor(absl::Milliseconds(50));
-    operation = Must(service.GetOperation(get));
+    operation = bench::Must(service.GetOperation(get));
   }
   const double taken = absl::ToDoubleSeconds(absl::Now() - start);
   if (operation.done() != static_cast<uint64_t>(ledgers) || operation.refused() > 0) {
@@ -116,13 +98,12 @@ int Run(int argc, char** argv) {
   const bench::ScratchFolder folder;
   Fill(folder.path(), thousands * 1000);
   const auto key = std::make_shared<merkle::Authenticator>(
-      Must(merkle::Ed25519PrivateKey::Generate()), server::kHistoryPurpose);
+      bench::Must(merkle::Ed25519PrivateKey::Generate()), server::kHistoryPurpose);
   const double first = Recompute(folder.path(), "first", thousands * 1000, key);
   const double again = Recompute(folder.path(), "again", thousands * 1000, key);
-  std::printf(
-      "{\n  \"recompute/%dk_ledgers_s\": {\"value\": %.6g, \"unit\": \"s\"},\n"
-      "  \"recompute/%dk_ledgers_again_s\": {\"value\": %.6g, \"unit\": \"s\"}\n}\n",
-      thousands, first, thousands, again);
+  bench::Report report(absl::StrCat("recompute/", thousands, "k_ledgers_"));
+  report.Add("s", first, "s");
+  report.Add("again_s", again, "s");
   return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "bench/local_server.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
 #include "client/recorder.h"
 
@@ -62,13 +63,8 @@ std::unique_ptr<client::PrivacyRecorder> OpenRecorder(int port, const std::strin
   options.ledger = ledger;
   options.policy = policy;
   options.spool_folder = folder;
-  options.declaration.set_dataset("bench");
-  options.declaration.set_unit_of_privacy("example");
-  options.declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  options.declaration.set_parameters(v1::FIXED);
-  auto recorder = client::PrivacyRecorder::Open(std::move(options));
-  Check(recorder.status());
-  return *std::move(recorder);
+  options.declaration = bench::Declared();
+  return bench::Must(client::PrivacyRecorder::Open(std::move(options)));
 }
 
 uint64_t RecordRound(client::EventRecorder& recorder) {
@@ -140,14 +136,11 @@ int Run(int argc, char** argv) {
   const auto measure = [&](v1::SpoolPolicy policy) {
     return OverheadPercent(server.port(), folder.path() + "/spool", policy, seconds * 0.45);
   };
-  std::printf(
-      "{\n"
-      "  \"client/recorder_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"},\n"
-      "  \"client/recorder_spool_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"},\n"
-      "  \"client/recorder_spool_rounds_per_second\": {\"value\": %.6g, \"unit\": \"1/s\"}\n"
-      "}\n",
-      measure(v1::FAIL_CLOSED), measure(v1::SPOOL),
-      RoundsPerSecond(server.port(), folder.path() + "/spool", seconds * 0.03));
+  bench::Report report("client/recorder_");
+  report.Add("overhead_percent", measure(v1::FAIL_CLOSED), "%");
+  report.Add("spool_overhead_percent", measure(v1::SPOOL), "%");
+  report.Add("spool_rounds_per_second",
+             RoundsPerSecond(server.port(), folder.path() + "/spool", seconds * 0.03), "1/s");
   return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -133,24 +132,21 @@ int Run(int argc, char** argv) {
   const bench::ScratchFolder folder;
   const int64_t before = ResidentKilobytes();
   const absl::Time start = absl::Now();
-  auto follower = Follower::Open({folder.path() + "/state", {registry.verifier_key()}, false});
-  bench::Check(follower.status());
-  bench::Check((*follower)->Advance(registry.Checkpoint(), registry).status());
+  auto follower =
+      bench::Must(Follower::Open({folder.path() + "/state", {registry.verifier_key()}, false}));
+  bench::Check(follower->Advance(registry.Checkpoint(), registry).status());
   const double followed = Seconds(start);
   const int64_t grown = ResidentKilobytes() - before;
   const absl::Time hashing = absl::Now();
   merkle::CompactTree tree;
   for (const std::string& entry : registry.entries()) tree.Append(merkle::LeafHash(entry));
   const double hashed = Seconds(hashing);
-  std::printf(
-      "{\n  \"registry/map_10k_of_100k_heads_ms\": {\"value\": %.2f, \"unit\": \"ms\"},\n"
-      "  \"registry/map_path_us\": {\"value\": %.2f, \"unit\": \"us\"},\n"
-      "  \"registry/map_path_bytes\": {\"value\": %zu, \"unit\": \"B\"},\n"
-      "  \"registry/follow_1m_entries_s\": {\"value\": %.2f, \"unit\": \"s\", \"limit\": %.2f, "
-      "\"ratio\": %.3f},\n"
-      "  \"registry/follower_memory_mb\": {\"value\": %.1f, \"unit\": \"MB\"}\n}\n",
-      rounds[rounds.size() / 2] * 1e3, prove * 1e6, path_bytes / 1000, followed, hashed,
-      hashed / followed, static_cast<double>(grown) / 1024);
+  bench::Report report("registry/");
+  report.Add("map_10k_of_100k_heads_ms", rounds[rounds.size() / 2] * 1e3, "ms");
+  report.Add("map_path_us", prove * 1e6, "us");
+  report.Add("map_path_bytes", static_cast<double>(path_bytes) / 1000, "B");
+  report.Add("follow_1m_entries_s", followed, "s", hashed);
+  report.Add("follower_memory_mb", static_cast<double>(grown) / 1024, "MB");
   return 0;
 }
 

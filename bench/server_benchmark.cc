@@ -26,11 +26,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/synchronization/barrier.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "bench/local_server.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
@@ -68,16 +68,10 @@ std::shared_ptr<grpc::Channel> Connect(const Target& target) {
 }
 
 void CreateLedger(const Target& target, const std::string& name) {
-  v1::CreateLedgerRequest request;
-  request.set_name(name);
-  request.set_request_id("create");
-  request.mutable_declaration()->set_dataset("bench");
-  request.mutable_declaration()->set_unit_of_privacy("example");
-  request.mutable_declaration()->set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  request.mutable_declaration()->set_parameters(v1::FIXED);
   grpc::ClientContext context;
   v1::Ledger ledger;
-  Check(v1::LedgerService::NewStub(Connect(target))->CreateLedger(&context, request, &ledger));
+  Check(v1::LedgerService::NewStub(Connect(target))
+            ->CreateLedger(&context, bench::NewLedger(name), &ledger));
 }
 
 // The events of a trainer's rounds: a sampling event and a sum query each.
@@ -236,12 +230,8 @@ Ask AskOverHttp(const std::string& address, const std::string& type, const std::
   };
 }
 
-std::string Line(const std::string& name, double value) {
-  return absl::StrFormat("  \"%s\": {\"value\": %.6g, \"unit\": \"1/s\"}", name, value);
-}
-
 // The same question over gRPC and HTTP in turns, so that the ratio does not know what else ran.
-std::vector<std::string> QuestionLines(const bench::LocalServer& server, double seconds) {
+void Questions(const bench::LocalServer& server, double seconds, bench::Report& report) {
   constexpr int kTurns = 4;
   const v1::ComputeEpsilonRequest question = MakeQuestion({server.port()});
   const std::string binary = question.SerializeAsString();
@@ -257,14 +247,9 @@ std::vector<std::string> QuestionLines(const bench::LocalServer& server, double 
     add(http, [&] { return AskOverHttp(server.http_address(), "application/proto", binary); });
     add(http_json, [&] { return AskOverHttp(server.http_address(), kJson, json); });
   }
-  const auto against = [&](const char* name, double value) {
-    return absl::StrFormat(
-        "  \"%s\": {\"value\": %.6g, \"unit\": \"1/s\", \"limit\": %.6g, \"ratio\": %.3g}", name,
-        value, grpc, value / grpc);
-  };
-  return {Line("accounting/epsilon_queries_per_s", grpc),
-          against("accounting/epsilon_queries_http_per_s", http),
-          against("accounting/epsilon_queries_http_json_per_s", http_json)};
+  report.Add("accounting/epsilon_queries_per_s", grpc, "1/s");
+  report.Add("accounting/epsilon_queries_http_per_s", http, "1/s", grpc);
+  report.Add("accounting/epsilon_queries_http_json_per_s", http_json, "1/s", grpc);
 }
 
 // A server with TLS that knows its callers, and what its first administrator's clients bring.
@@ -315,7 +300,8 @@ class SecureServer {
 };
 
 // The same streams in plain text to one server, and over TLS with a token to another, in turns.
-std::vector<std::string> SecureLines(const Target& plain, const Target& secure, double seconds) {
+void AppendSecurely(const Target& plain, const Target& secure, double seconds,
+                    bench::Report& report) {
   constexpr int kTurns = 4;
   constexpr int kStreams = 64;
   double without = 0, with = 0;
@@ -325,10 +311,7 @@ std::vector<std::string> SecureLines(const Target& plain, const Target& secure, 
     without += EventsPerSecond(plain, name, kStreams, share) / kTurns;
     with += EventsPerSecond(secure, name, kStreams, share) / kTurns;
   }
-  return {
-      absl::StrFormat("  \"server/append_64_streams_tls_events_per_s\": {\"value\": %.6g, "
-                      "\"unit\": \"1/s\", \"limit\": %.6g, \"ratio\": %.3g}",
-                      with, without, with / without)};
+  report.Add("server/append_64_streams_tls_events_per_s", with, "1/s", without);
 }
 
 int Run(int argc, char** argv) {
@@ -340,16 +323,13 @@ int Run(int argc, char** argv) {
   const SecureServer secure(secure_folder.path());
 
   const double share = seconds / 5;
-  std::vector<std::string> lines;
+  bench::Report report;
   for (const int streams : kStreamCounts) {
-    lines.push_back(
-        Line(absl::StrCat("server/append_", streams, "_streams_events_per_s"),
-             EventsPerSecond({server.port()}, absl::StrCat("s", streams), streams, share)));
+    report.Add(absl::StrCat("server/append_", streams, "_streams_events_per_s"),
+               EventsPerSecond({server.port()}, absl::StrCat("s", streams), streams, share), "1/s");
   }
-  for (const std::string& line : SecureLines({server.port()}, secure.target(), share))
-    lines.push_back(line);
-  for (const std::string& line : QuestionLines(server, share)) lines.push_back(line);
-  std::printf("{\n%s\n}\n", absl::StrJoin(lines, ",\n").c_str());
+  AppendSecurely({server.port()}, secure.target(), share, report);
+  Questions(server, share, report);
   return 0;
 }
 

@@ -14,14 +14,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
 #include "bench/program.h"
@@ -132,8 +130,8 @@ double StoredIn(LedgerStore& store, int turn, int batch, bool held, double secon
          });
 }
 
-// Two lines of the result: beside the raw log, and with filters kept beside without.
-std::string Measure(LedgerStore& store, RawLog& raw, int batch, double seconds) {
+// Beside the raw log, and with filters kept beside without.
+void Measure(LedgerStore& store, RawLog& raw, int batch, double seconds, bench::Report& report) {
   const int turns = std::max(kMinTurns, static_cast<int>(seconds / (3 * kTurnSeconds)));
   const double turn_seconds = seconds / (3 * turns);
   std::vector<double> stored, held, limit;
@@ -147,13 +145,10 @@ std::string Measure(LedgerStore& store, RawLog& raw, int batch, double seconds) 
     stored.push_back(StoredIn(store, turn, batch, /*held=*/false, turn_seconds));
     held.push_back(StoredIn(store, turn, batch, /*held=*/true, turn_seconds));
   }
-  constexpr char kLine[] =
-      "  \"store/%s_64x%d_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", \"limit\": %.0f, "
-      "\"ratio\": %.4f}";
   const double value = Median(stored);
-  return absl::StrCat(
-      absl::StrFormat(kLine, "embedded", batch, value, Median(limit), value / Median(limit)), ",\n",
-      absl::StrFormat(kLine, "filtered", batch, Median(held), value, Median(held) / value));
+  const std::string what = absl::StrCat("_64x", batch, "_events_per_s");
+  report.Add("embedded" + what, value, "1/s", Median(limit));
+  report.Add("filtered" + what, Median(held), "1/s", value);
 }
 
 int Run(int argc, char** argv) {
@@ -169,9 +164,9 @@ int Run(int argc, char** argv) {
   gate.Start(&subjects);
   (*store)->Guard(&gate);
   RawLog raw(folder.path() + "/raw.log");
-  const std::string one = Measure(**store, raw, 1, seconds / 2);
-  const std::string hundred = Measure(**store, raw, 100, seconds / 2);
-  std::printf("{\n%s,\n%s\n}\n", one.c_str(), hundred.c_str());
+  bench::Report report("store/");
+  Measure(**store, raw, 1, seconds / 2, report);
+  Measure(**store, raw, 100, seconds / 2, report);
   gate.Stop();
   store->reset();  // before the gate, which it asks to its end
   return 0;

@@ -1,6 +1,5 @@
 #include "bench/store_load.h"
 
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -9,24 +8,20 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
 
 namespace dpledger::bench {
 
 HeadKeys ServerKeys() {
-  const auto key = merkle::Ed25519PrivateKey::Generate();
-  Check(key.status());
-  return {std::make_shared<const merkle::Authenticator>(*key, kHeadPurpose), nullptr};
+  const auto key = Must(merkle::Ed25519PrivateKey::Generate());
+  return {std::make_shared<const merkle::Authenticator>(key, kHeadPurpose), nullptr};
 }
 
 void MakeLedger(LedgerStore& store, const std::string& name, bool held) {
-  v1::CreateLedgerRequest create;
-  create.set_name(name);
-  create.set_request_id("create");
-  v1::Declaration& declaration = *create.mutable_declaration();
-  declaration.set_dataset("bench");
+  v1::CreateLedgerRequest create = NewLedger(name);
   if (held) {
-    declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
+    v1::Declaration& declaration = *create.mutable_declaration();
     declaration.set_parameters(v1::ADAPTIVE);
     v1::MixtureFilter& filter = *declaration.mutable_filter()->mutable_mixture();
     filter.set_epsilon(1e9);
@@ -77,11 +72,6 @@ double CallsPerSecond(double seconds, uint64_t most_calls, const std::function<v
   over = true;
   for (std::thread& writer : writers) writer.join();
   return static_cast<double>(calls) / absl::ToDoubleSeconds(absl::Now() - start);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 }  // namespace dpledger::bench

@@ -30,7 +30,4 @@ v1::AppendBatchRequest SumQueries(const std::string& ledger, uint64_t number, in
 double CallsPerSecond(double seconds, uint64_t most_calls, const std::function<void(int)>& make,
                       const std::function<void(int, uint64_t)>& append);
 
-// Of at least one value; the upper one of two in the middle.
-double Median(std::vector<double> values);
-
 }  // namespace dpledger::bench

@@ -25,7 +25,6 @@
 #include <map>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -120,33 +119,29 @@ void PrintFigures(const Subject& subject, const std::vector<Outcome>& outcomes) 
     seconds.push_back(o.seconds);
     mebibytes.push_back(o.mebibytes);
   }
-  std::string separator = "{";
-  const auto print = [&](const char* name, double value, const char* unit) {
-    std::printf("%s\"sweep/%s\": {\"value\": %.6g, \"unit\": \"%s\"}", separator.c_str(), name,
-                value, unit);
-    separator = ",\n ";
-  };
-  print("questions", static_cast<double>(outcomes.size()), "questions");
-  print("share_answered", Share(outcomes, [](const Outcome& o) { return o.answered; }), "share");
-  print("share_within_gap", Share(outcomes, [](const Outcome& o) { return o.within_gap; }),
-        "share");
-  print("share_without_lower_end",
-        Share(outcomes,
-              [](const Outcome& o) {
-                return o.answered && o.epsilon.lower() == 0 && o.epsilon.upper() > 0;
-              }),
-        "share");
-  print("share_over_time",
-        Share(outcomes, [&](const Outcome& o) { return o.seconds > subject.most_seconds; }),
-        "share");
-  print("share_over_512_mebibytes",
-        Share(outcomes, [](const Outcome& o) { return o.mebibytes > kMostMebibytes; }), "share");
-  print("median_us", 1e6 * Quantile(seconds, 0.5), "us");
-  print("p90_us", 1e6 * Quantile(seconds, 0.9), "us");
-  print("p99_us", 1e6 * Quantile(seconds, 0.99), "us");
-  print("worst_us", 1e6 * Quantile(seconds, 1), "us");
-  print("worst_mebibytes", Quantile(mebibytes, 1), "MiB");
-  std::printf("}\n");
+  bench::Report report("sweep/");
+  report.Add("questions", static_cast<double>(outcomes.size()), "questions");
+  report.Add("share_answered", Share(outcomes, [](const Outcome& o) { return o.answered; }),
+             "share");
+  report.Add("share_within_gap", Share(outcomes, [](const Outcome& o) { return o.within_gap; }),
+             "share");
+  report.Add("share_without_lower_end",
+             Share(outcomes,
+                   [](const Outcome& o) {
+                     return o.answered && o.epsilon.lower() == 0 && o.epsilon.upper() > 0;
+                   }),
+             "share");
+  report.Add("share_over_time",
+             Share(outcomes, [&](const Outcome& o) { return o.seconds > subject.most_seconds; }),
+             "share");
+  report.Add("share_over_512_mebibytes",
+             Share(outcomes, [](const Outcome& o) { return o.mebibytes > kMostMebibytes; }),
+             "share");
+  report.Add("median_us", 1e6 * Quantile(seconds, 0.5), "us");
+  report.Add("p90_us", 1e6 * Quantile(seconds, 0.9), "us");
+  report.Add("p99_us", 1e6 * Quantile(seconds, 0.99), "us");
+  report.Add("worst_us", 1e6 * Quantile(seconds, 1), "us");
+  report.Add("worst_mebibytes", Quantile(mebibytes, 1), "MiB");
 }
 
 void WriteTable(const Subject& subject, const std::vector<Outcome>& outcomes, std::ostream& out) {

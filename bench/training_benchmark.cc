@@ -10,9 +10,7 @@
 // processor time. The three take turns; the median of each counts. Prints one JSON object.
 #include <time.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <numeric>
 #include <random>
 #include <string>
@@ -87,10 +85,7 @@ class Timer {
     times_.push_back(Now() - start);
     sum_ += times_.back();
   }
-  double Median() {
-    std::nth_element(times_.begin(), times_.begin() + times_.size() / 2, times_.end());
-    return times_[times_.size() / 2];
-  }
+  double Median() const { return bench::Median(times_); }
   double sum() const { return sum_; }
 
  private:
@@ -120,14 +115,13 @@ int Run(int argc, char** argv) {
           plan, data, network, recorder, stop, [](uint64_t) {}, state));
     });
   }
-  const auto overhead = [&](Timer& timer) { return 100 * (timer.Median() / plain.Median() - 1); };
-  std::printf(
-      "{\n"
-      "  \"client/training_step_ms\": {\"value\": %.6g, \"unit\": \"ms\"},\n"
-      "  \"client/training_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"},\n"
-      "  \"client/float_loop_overhead_percent\": {\"value\": %.6g, \"unit\": \"%%\"}\n"
-      "}\n",
-      1e3 * plain.Median() / kSteps, overhead(exact), overhead(float_loop));
+  const auto overhead = [&](const Timer& timer) {
+    return 100 * (timer.Median() / plain.Median() - 1);
+  };
+  bench::Report report("client/");
+  report.Add("training_step_ms", 1e3 * plain.Median() / kSteps, "ms");
+  report.Add("training_overhead_percent", overhead(exact), "%");
+  report.Add("float_loop_overhead_percent", overhead(float_loop), "%");
   return 0;
 }
 

@@ -4,15 +4,14 @@
 //
 // The limit: reading the same file and hashing its bytes with SHA-256, in the same run. The file is
 // in the page cache for both; they take turns, and medians are printed as one JSON object.
-#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
 #include "cli/bundle_check.h"
 #include "ledger_store/bundle/file.h"
@@ -38,11 +37,7 @@ std::string EntryAt(uint64_t sequence) {
   entry.set_sequence(sequence);
   entry.mutable_recorded_time()->set_seconds(kRecordedSeconds);
   if (sequence == 0) {
-    v1::Declaration& declaration = *entry.mutable_declaration();
-    declaration.set_dataset("bench");
-    declaration.set_unit_of_privacy("example");
-    declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-    declaration.set_parameters(v1::FIXED);
+    *entry.mutable_declaration() = bench::Declared();
     return entry.SerializeAsString();
   }
   entry.set_writer("trainer");
@@ -124,20 +119,16 @@ bundle::Evidence EvidenceOf(const merkle::Hash& root) {
 void WriteBundle(const std::string& path) {
   merkle::CompactTree tree;
   for (uint64_t i = 0; i <= kEvents; ++i) tree.Append(merkle::LeafHash(EntryAt(i)));
-  auto file = bundle::NewFile::Make(path);
-  bench::Check(file.status());
-  auto writer = bundle::BundleWriter::Begin(&*file, EvidenceOf(tree.Root()));
-  bench::Check(writer.status());
-  for (uint64_t i = 0; i <= kEvents; ++i) bench::Check(writer->Add(EntryAt(i)));
-  bench::Check(writer->FinishTree());
-  bench::Check(writer->Finish());
-  bench::Check(file->Commit());
+  auto file = bench::Must(bundle::NewFile::Make(path));
+  auto writer = bench::Must(bundle::BundleWriter::Begin(&file, EvidenceOf(tree.Root())));
+  for (uint64_t i = 0; i <= kEvents; ++i) bench::Check(writer.Add(EntryAt(i)));
+  bench::Check(writer.FinishTree());
+  bench::Check(writer.Finish());
+  bench::Check(file.Commit());
 }
 
 bundle::FileSource Open(const std::string& path) {
-  auto file = bundle::FileSource::Open(path);
-  bench::Check(file.status());
-  return *std::move(file);
+  return bench::Must(bundle::FileSource::Open(path));
 }
 
 void Verify(const std::string& path) {
@@ -147,19 +138,17 @@ void Verify(const std::string& path) {
 }
 
 void Audit(const std::string& path) {
-  const auto lineage = cli::VerifyFiles({path}, {});
-  bench::Check(lineage.status());
-  bench::Check(cli::RecomputeEpsilon(*lineage, kDelta).status());
+  const auto lineage = bench::Must(cli::VerifyFiles({path}, {}));
+  bench::Check(cli::RecomputeEpsilon(lineage, kDelta).status());
 }
 
 void ReadAndHash(const std::string& path) {
   bundle::FileSource file = Open(path);
   std::string buffer(size_t{1} << 20, '\0');
   while (true) {
-    const auto n = file.Read(buffer.data(), buffer.size());
-    bench::Check(n.status());
-    if (*n == 0) return;
-    merkle::Sha256({std::string_view(buffer).substr(0, *n)});
+    const auto n = bench::Must(file.Read(buffer.data(), buffer.size()));
+    if (n == 0) return;
+    merkle::Sha256({std::string_view(buffer).substr(0, n)});
   }
 }
 
@@ -167,11 +156,6 @@ double SecondsOf(const std::function<void()>& work) {
   const absl::Time start = absl::Now();
   work();
   return absl::ToDoubleSeconds(absl::Now() - start);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 int Run(int argc, char** argv) {
@@ -188,12 +172,10 @@ int Run(int argc, char** argv) {
     verify.push_back(SecondsOf([&] { Verify(path); }));
     audit.push_back(SecondsOf([&] { Audit(path); }));
   } while (verify.size() < 3 && absl::Now() < end);
-  std::printf(
-      "{\n  \"store/verify_events_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", \"limit\": %.0f, "
-      "\"ratio\": %.4f},\n  \"store/audit_million_events_s\": {\"value\": %.3f, \"unit\": "
-      "\"s\"}\n}\n",
-      kEvents / Median(verify), kEvents / Median(limit), Median(limit) / Median(verify),
-      Median(audit));
+  bench::Report report("store/");
+  report.Add("verify_events_per_s", kEvents / bench::Median(verify), "1/s",
+             kEvents / bench::Median(limit));
+  report.Add("audit_million_events_s", bench::Median(audit), "s");
   return 0;
 }
 

@@ -7,14 +7,11 @@
 // time. Ledgers of 100, 10^4 and 10^5 writers take turns, for the disk has fast and slow phases;
 // medians of the turns are printed as one JSON object.
 #include <atomic>
-#include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "bench/program.h"
 #include "bench/store_load.h"
@@ -70,8 +67,7 @@ struct Ledger {
   std::vector<double> batches_per_second;
 };
 
-// The rows of the JSON object that are of this engine.
-std::vector<std::string> Measure(LedgerStore& store, const std::string& engine, double seconds) {
+void Measure(LedgerStore& store, const std::string& engine, double seconds, bench::Report& report) {
   const double turn_seconds = seconds / (kTurns * std::size(kWriterCounts));
   std::vector<Ledger> ledgers(std::size(kWriterCounts));
   for (size_t i = 0; i < ledgers.size(); ++i) {
@@ -90,38 +86,30 @@ std::vector<std::string> Measure(LedgerStore& store, const std::string& engine, 
           }));
     }
   }
-  const double limit = Median(ledgers[0].batches_per_second);
-  std::vector<std::string> rows;
   for (const Ledger& ledger : ledgers) {
-    const double value = Median(ledger.batches_per_second);
-    rows.push_back(
-        absl::StrFormat("  \"writers/%s%d_batches_per_s\": {\"value\": %.0f, \"unit\": \"1/s\", "
-                        "\"limit\": %.0f, \"ratio\": %.4f}",
-                        engine, static_cast<int>(ledger.writers), value, limit, value / limit));
+    report.Add(absl::StrCat(engine, ledger.writers, "_batches_per_s"),
+               bench::Median(ledger.batches_per_second), "1/s",
+               bench::Median(ledgers[0].batches_per_second));
   }
-  return rows;
 }
 
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv) / kEngines;
-  std::vector<std::string> rows;
+  bench::Report report("writers/");
   {
     const bench::ScratchFolder folder;
     EmbeddedOptions options;
     options.folder = folder.path() + "/store";
     options.keys = bench::ServerKeys();
-    auto store = OpenEmbeddedStore(options);
-    bench::Check(store.status());
-    rows = Measure(**store, "", seconds);
+    auto store = bench::Must(OpenEmbeddedStore(options));
+    Measure(*store, "", seconds, report);
   }
   const PostgresServer server;
   PostgresOptions options;
   options.connection = server.Connection();
   options.keys = bench::ServerKeys();
-  auto store = OpenPostgresStore(options);
-  bench::Check(store.status());
-  for (std::string& row : Measure(**store, "postgres_", seconds)) rows.push_back(std::move(row));
-  std::printf("{\n%s\n}\n", absl::StrJoin(rows, ",\n").c_str());
+  auto store = bench::Must(OpenPostgresStore(options));
+  Measure(*store, "postgres_", seconds, report);
   return 0;
 }
 
