@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "client/questions.h"
 #include "client/recorder.h"
@@ -46,33 +47,29 @@ struct Flags {
   double target_epsilon = 4;
   double delta = 0;  // 0: 1/canaries^2
   Sabotage sabotage = Sabotage::kNone;
+
+  void AddTo(flags::App& app);
 };
 
-void AddFlags(flags::App& app, Flags& flags) {
-  app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
-  app.add_option("--ledger", flags.ledger, "its ledger, made for this run")->required();
-  app.add_option("--spool", flags.spool,
+void Flags::AddTo(flags::App& app) {
+  using examples::AddNumber;
+  app.add_option("--server", server, "host:port of dpledger-server")->required();
+  app.add_option("--ledger", ledger, "its ledger, made for this run")->required();
+  app.add_option("--spool", spool,
                  "folder that keeps what the server has not acknowledged [./spool-LEDGER]");
-  app.add_option("--canaries", flags.canaries, "memory grows as their square: 200 MB for 10000")
-      ->check(examples::Between(100, 30000))
-      ->capture_default_str();
-  app.add_option("--guesses", flags.guesses, "an even number; the others are abstained from")
-      ->check(examples::Between(2, 30000))
-      ->capture_default_str();
-  app.add_option("--steps", flags.steps, "full batches")
-      ->check(examples::Between(1, 1000))
-      ->capture_default_str();
-  app.add_option("--target-epsilon", flags.target_epsilon, "the noise is calibrated for it")
-      ->check(examples::Between(0.01, 100))
-      ->capture_default_str();
-  app.add_option("--delta", flags.delta, "of both epsilons [1/canaries^2]")
+  AddNumber(app, "--canaries", canaries, 100, 30000,
+            "memory grows as their square: 200 MB for 10000");
+  AddNumber(app, "--guesses", guesses, 2, 30000, "an even number; the others are abstained from");
+  AddNumber(app, "--steps", steps, 1, 1000, "full batches");
+  AddNumber(app, "--target-epsilon", target_epsilon, 0.01, 100, "the noise is calibrated for it");
+  app.add_option("--delta", delta, "of both epsilons [1/canaries^2]")
       ->check(examples::Between(1e-300, 0.1));
   app.add_option(
          "--sabotage",
-         [&flags](const std::string& word) {
-           flags.sabotage = word == "noise"  ? Sabotage::kQuarterNoise
-                            : word == "clip" ? Sabotage::kNoClipping
-                                             : Sabotage::kNone;
+         [this](const std::string& word) {
+           sabotage = word == "noise"  ? Sabotage::kQuarterNoise
+                      : word == "clip" ? Sabotage::kNoClipping
+                                       : Sabotage::kNone;
          },
          "none; noise: a quarter of it; clip: none. To see that the audit would notice")
       ->check(flags::IsMember({"none", "noise", "clip"}));
@@ -131,8 +128,8 @@ absl::Status PrintPower(const Flags& flags, double delta, double noise_multiplie
     const auto made = flags.guesses / 2 * 2;
     const auto correct = static_cast<uint64_t>(std::llround(share * static_cast<double>(made)));
     ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer, Audit(flags, "", delta, {made, correct}));
-    std::printf("to be expected     epsilon at least %.2f, by the curve %.2f, %s\n",
-                answer.epsilon_lower_bound(), answer.curve().gaussian_epsilon(), name);
+    absl::PrintF("to be expected     epsilon at least %.2f, by the curve %.2f, %s\n",
+                 answer.epsilon_lower_bound(), answer.curve().gaussian_epsilon(), name);
   }
   return absl::OkStatus();
 }
@@ -147,11 +144,9 @@ absl::StatusOr<int> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(
       const double noise_multiplier,
       client::CalibrateNoise(flags.server, {flags.target_epsilon, delta}, 1, flags.steps));
-  std::printf("canaries           %llu, %llu guesses, %llu full batches\n",
-              static_cast<unsigned long long>(flags.canaries),
-              static_cast<unsigned long long>(flags.guesses / 2 * 2),
-              static_cast<unsigned long long>(flags.steps));
-  std::printf("noise multiplier   %.6f (calibrated by the server)\n", noise_multiplier);
+  absl::PrintF("canaries           %d, %d guesses, %d full batches\n", flags.canaries,
+               flags.guesses / 2 * 2, flags.steps);
+  absl::PrintF("noise multiplier   %.6f (calibrated by the server)\n", noise_multiplier);
   RETURN_IF_ERROR(PrintPower(flags, delta, noise_multiplier));
   std::fflush(stdout);
 
@@ -163,16 +158,14 @@ absl::StatusOr<int> Run(const Flags& flags) {
   RETURN_IF_ERROR(recorder->Close());
   ASSIGN_OR_RETURN(const v1::AuditClaimResponse answer,
                    Audit(flags, recorder->ledger(), delta, guesses));
-  std::printf("guessed            %llu of %llu rightly\n",
-              static_cast<unsigned long long>(guesses.correct),
-              static_cast<unsigned long long>(guesses.made));
-  std::printf("audit              epsilon at least %.4f at delta %g, confidence %g\n",
-              answer.epsilon_lower_bound(), answer.delta(), answer.confidence());
-  std::printf("by the curve       epsilon at least %.4f, as a Gaussian mechanism's\n",
-              answer.curve().gaussian_epsilon());
-  std::printf("ledger             epsilon [%.6f, %.6f]\n", answer.claimed_epsilon().lower(),
-              answer.claimed_epsilon().upper());
-  std::printf("the claim          %s\n", answer.refuted() ? "is refuted" : "stands");
+  absl::PrintF("guessed            %d of %d rightly\n", guesses.correct, guesses.made);
+  absl::PrintF("audit              epsilon at least %.4f at delta %g, confidence %g\n",
+               answer.epsilon_lower_bound(), answer.delta(), answer.confidence());
+  absl::PrintF("by the curve       epsilon at least %.4f, as a Gaussian mechanism's\n",
+               answer.curve().gaussian_epsilon());
+  absl::PrintF("ledger             epsilon [%.6f, %.6f]\n", answer.claimed_epsilon().lower(),
+               answer.claimed_epsilon().upper());
+  absl::PrintF("the claim          %s\n", answer.refuted() ? "is refuted" : "stands");
   return answer.refuted() ? kExitRefuted : 0;
 }
 
@@ -180,13 +173,6 @@ absl::StatusOr<int> Run(const Flags& flags) {
 }  // namespace dpledger::canary_audit
 
 int main(int argc, char** argv) {
-  dpledger::canary_audit::Flags flags;
-  dpledger::flags::App app(dpledger::canary_audit::kAbout, "canary_audit");
-  dpledger::canary_audit::AddFlags(app, flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const dpledger::flags::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return dpledger::examples::ExitCode("canary_audit", dpledger::canary_audit::Run(flags));
+  using namespace dpledger::canary_audit;
+  return dpledger::examples::Main<Flags>(argc, argv, "canary_audit", kAbout, Run);
 }

@@ -144,4 +144,11 @@ Dataset MakeSynthetic(size_t size) {
 
 bool IsHeldOut(uint64_t index, double fraction) { return UnitInterval(~index) < fraction; }
 
+Split SplitRecords(size_t records, double held_out_fraction) {
+  Split split;
+  for (size_t row = 0; row < records; ++row)
+    (IsHeldOut(row, held_out_fraction) ? split.held_out : split.training).push_back(row);
+  return split;
+}
+
 }  // namespace dpledger::examples

@@ -37,5 +37,10 @@ Dataset MakeSynthetic(size_t size);
 
 // Whether record `index` is held out: by a hash of its index, never by what it holds.
 bool IsHeldOut(uint64_t index, double fraction);
+struct Split {
+  std::vector<size_t> training, held_out;
+};
+// The first so many records.
+Split SplitRecords(size_t records, double held_out_fraction);
 
 }  // namespace dpledger::examples

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "examples/common/program.h"
@@ -63,12 +64,11 @@ absl::StatusOr<Input> ReadInput(const DataFlags& flags) {
   if (flags.population > 0) input.population = flags.population;
   if (input.population == 0) {
     input.population = input.data.size();
-    std::fprintf(stderr, "note: the number of records, %zu, is taken as public (--population)\n",
-                 input.data.size());
+    absl::FPrintF(stderr, "note: the number of records, %d, is taken as public (--population)\n",
+                  input.data.size());
   }
   if (input.population < input.data.size()) {
-    std::fprintf(stderr, "note: records after the declared %llu are left out\n",
-                 static_cast<unsigned long long>(input.population));
+    absl::FPrintF(stderr, "note: records after the declared %d are left out\n", input.population);
   }
   return input;
 }

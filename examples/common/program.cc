@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace dpledger::examples {
 namespace {
@@ -56,8 +57,8 @@ void StopOnInterrupt() {
 int ExitCode(const char* program, const absl::StatusOr<int>& result) {
   if (result.ok()) return *result;
   const absl::Status& error = result.status();
-  std::fprintf(stderr, "%s: %s: %s\n", program, absl::StatusCodeToString(error.code()).c_str(),
-               std::string(error.message()).c_str());
+  absl::FPrintF(stderr, "%s: %s: %s\n", program, absl::StatusCodeToString(error.code()),
+                error.message());
   return error.code() == absl::StatusCode::kUnavailable ? 6 : 1;
 }
 

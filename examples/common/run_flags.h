@@ -1,11 +1,11 @@
 // The flags that every example trainer has: its server and ledger, and how much noise.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "dpledger/client.h"
+#include "examples/common/input.h"
 #include "flags/app.h"
 
 namespace dpledger::examples {
@@ -17,13 +17,19 @@ struct RunFlags {
   std::optional<double> noise_multiplier, target_epsilon;  // one of the two
   double delta = 1e-5;
   bool plan_independent = false;
+
+  void AddTo(flags::App& app);
+  // Names the spool, if no flag does.
+  void Check();
 };
 
-void AddRunFlags(flags::App& app, RunFlags& flags);
+// Those of a trainer by SGD.
+struct TrainingFlags : RunFlags {
+  DataFlags input;
+  double test_fraction = 0.2, clip_norm = 1, learning_rate = 0.5;
 
-// Parses, then lets `check` throw a flags::ValidationError for what the flags are together. The
-// exit code, if the program has said what is wrong, or has helped.
-std::optional<int> Parse(flags::App& app, int argc, char** argv, RunFlags& flags,
-                         const std::function<void()>& check);
+  // But for those of RunFlags.
+  void AddTrainingTo(flags::App& app);
+};
 
 }  // namespace dpledger::examples

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "examples/common/program.h"
 
@@ -10,18 +11,17 @@ namespace dpledger::examples {
 namespace {
 
 void Print(const Cost& cost) {
-  std::printf("ledger             %s\n", cost.ledger.c_str());
-  std::printf("entries            %llu, root %s\n", static_cast<unsigned long long>(cost.entries),
-              cost.root.c_str());
-  std::printf("epsilon            [%.6f, %.6f] at delta %g (%s)\n", cost.epsilon.lower,
-              cost.epsilon.upper, cost.delta, cost.method.c_str());
+  absl::PrintF("ledger             %s\n", cost.ledger);
+  absl::PrintF("entries            %d, root %s\n", cost.entries, cost.root);
+  absl::PrintF("epsilon            [%.6f, %.6f] at delta %g (%s)\n", cost.epsilon.lower,
+               cost.epsilon.upper, cost.delta, cost.method);
   if (cost.planned_epsilon) {
-    std::printf(
+    absl::PrintF(
         "epsilon, planned   [%.6f, %.6f]; it covers a run that was stopped for what it showed\n",
         cost.planned_epsilon->lower, cost.planned_epsilon->upper);
   }
   for (const std::string& warning : cost.warnings) {
-    std::printf("warning            %s\n", warning.c_str());
+    absl::PrintF("warning            %s\n", warning);
   }
 }
 

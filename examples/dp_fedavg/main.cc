@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "examples/common/program.h"
@@ -16,7 +15,7 @@
 namespace dpledger::dp_fedavg {
 namespace {
 
-using examples::Between;
+using examples::AddNumber;
 
 constexpr char kAbout[] =
     R"(Trains a classifier over many users with user-level differential privacy (DP-FedAvg), on made-up
@@ -38,35 +37,30 @@ struct Flags : examples::RunFlags {
   double clip_norm = 1;
   std::optional<double> clip_quantile;
   double local_learning_rate = 0.1, server_learning_rate = 1;
+
+  void AddTo(flags::App& app);
+  void Check() {
+    RunFlags::Check();
+    if (users_per_round <= static_cast<double>(users)) return;
+    throw flags::ValidationError("--users-per-round", "must be at most --users");
+  }
 };
 
-void AddFlags(flags::App& app, Flags& flags) {
-  app.add_option("--users", flags.users, "who own 20 examples each; a public constant")
-      ->check(Between(1, 1e6))
-      ->capture_default_str();
-  app.add_option("--users-per-round", flags.users_per_round,
-                 "expected; divided by --users it is the sampling probability")
-      ->check(Between(1e-6, 1e6))
-      ->capture_default_str();
-  app.add_option("--rounds", flags.rounds, "of training")
-      ->check(Between(1, 1e9))
-      ->capture_default_str();
-  app.add_option("--local-passes", flags.local_passes, "of a user over its examples in a round")
-      ->check(Between(1, 1000))
-      ->capture_default_str();
-  app.add_option("--local-learning-rate", flags.local_learning_rate, "of the users' plain SGD")
-      ->check(Between(1e-9, 1e9))
-      ->capture_default_str();
-  app.add_option("--server-learning-rate", flags.server_learning_rate, "of the mean difference")
-      ->check(Between(1e-9, 1e9))
-      ->capture_default_str();
-  app.add_option("--clip-norm", flags.clip_norm, "largest L2 norm of one user's difference")
-      ->check(Between(1e-24, 1e24))
-      ->capture_default_str();
-  app.add_option("--clip-quantile", flags.clip_quantile,
+void Flags::AddTo(flags::App& app) {
+  AddNumber(app, "--users", users, 1, 1e6, "who own 20 examples each; a public constant");
+  AddNumber(app, "--users-per-round", users_per_round, 1e-6, 1e6,
+            "expected; divided by --users it is the sampling probability");
+  AddNumber(app, "--rounds", rounds, 1, 1e9, "of training");
+  AddNumber(app, "--local-passes", local_passes, 1, 1000, "of a user over its examples in a round");
+  AddNumber(app, "--local-learning-rate", local_learning_rate, 1e-9, 1e9,
+            "of the users' plain SGD");
+  AddNumber(app, "--server-learning-rate", server_learning_rate, 1e-9, 1e9,
+            "of the mean difference");
+  AddNumber(app, "--clip-norm", clip_norm, 1e-24, 1e24, "largest L2 norm of one user's difference");
+  app.add_option("--clip-quantile", clip_quantile,
                  "lets the clip norm follow this quantile of the norms, from --clip-norm on")
-      ->check(Between(0, 1));
-  examples::AddRunFlags(app, flags);
+      ->check(examples::Between(0, 1));
+  RunFlags::AddTo(app);
 }
 
 absl::StatusOr<FederatedPlan> MakePlan(const Flags& flags) {
@@ -109,21 +103,19 @@ absl::StatusOr<int> Run(const Flags& flags) {
   examples::Network network(data.feature_count, 0, static_cast<size_t>(data.class_count));
   ASSIGN_OR_RETURN(const auto recorder, examples::OpenRecorder(flags, Declare(flags, plan)));
   examples::StopOnInterrupt();
-  std::printf("users              %zu, %g expected in a round, %zu examples each\n",
-              plan.users.size(), plan.expected_users, kRowsPerUser);
-  std::printf("noise multiplier   %.6f%s, %llu rounds\n", plan.noise_multiplier,
-              flags.noise_multiplier ? "" : " (calibrated by the server)",
-              static_cast<unsigned long long>(plan.rounds));
+  absl::PrintF("users              %d, %g expected in a round, %d examples each\n",
+               plan.users.size(), plan.expected_users, kRowsPerUser);
+  absl::PrintF("noise multiplier   %.6f%s, %d rounds\n", plan.noise_multiplier,
+               flags.noise_multiplier ? "" : " (calibrated by the server)", plan.rounds);
   std::fflush(stdout);
   FederatedState state{network.InitialParameters(0)};
   RETURN_IF_ERROR(Train(plan, data, network, *recorder, examples::stop, state));
   std::vector<size_t> held_out;
   for (size_t row = rows; row < data.size(); ++row) held_out.push_back(row);
-  std::printf("held-out accuracy  %.4f on %zu records, NOT covered by epsilon\n",
-              network.Accuracy(state.parameters, data, held_out), held_out.size());
-  std::printf("clip norm          %g after %llu of %llu rounds\n", state.clip_norm,
-              static_cast<unsigned long long>(state.rounds_done),
-              static_cast<unsigned long long>(plan.rounds));
+  absl::PrintF("held-out accuracy  %.4f on %d records, NOT covered by epsilon\n",
+               network.Accuracy(state.parameters, data, held_out), held_out.size());
+  absl::PrintF("clip norm          %g after %d of %d rounds\n", state.clip_norm, state.rounds_done,
+               plan.rounds);
   return examples::EndRun(*recorder, flags.delta);
 }
 
@@ -131,15 +123,6 @@ absl::StatusOr<int> Run(const Flags& flags) {
 }  // namespace dpledger::dp_fedavg
 
 int main(int argc, char** argv) {
-  using namespace dpledger;
-  dp_fedavg::Flags flags;
-  flags::App app(dp_fedavg::kAbout, "dp_fedavg");
-  dp_fedavg::AddFlags(app, flags);
-  const auto exit_code = examples::Parse(app, argc, argv, flags, [&] {
-    if (flags.users_per_round > static_cast<double>(flags.users)) {
-      throw flags::ValidationError("--users-per-round", "must be at most --users");
-    }
-  });
-  if (exit_code) return *exit_code;
-  return examples::ExitCode("dp_fedavg", dp_fedavg::Run(flags));
+  using namespace dpledger::dp_fedavg;
+  return dpledger::examples::Main<Flags>(argc, argv, "dp_fedavg", kAbout, Run);
 }

@@ -1,6 +1,5 @@
 // DP-FTRL on dpledger's client: correlated noise, with or without sampling, and one event for the
 // whole run in the ledger before its first step is released.
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <variant>
@@ -19,7 +18,7 @@
 namespace dpledger::dp_ftrl {
 namespace {
 
-using examples::Between;
+using examples::AddNumber;
 
 constexpr char kAbout[] =
     R"(Trains a classifier with differential privacy by epochs in a fixed order and correlated noise
@@ -43,60 +42,39 @@ const BufferedToeplitz kTwoBuffers = {{0.257, 0.25}, {0.5791, 0.9816}};
 // Which step a record is in depends on those before it, so removing one is no neighbour.
 constexpr Adjacency kAdjacency = Adjacency::kZeroOut;
 
-struct Flags : examples::RunFlags {
-  examples::DataFlags input;
-  double test_fraction = 0.2;
+struct Flags : examples::TrainingFlags {
   uint64_t hidden = 0;
   uint64_t epochs = 10, batch_size = 256;
   std::string encoder = "banded", sampling = "none";
   uint64_t band = 64;
-  double clip_norm = 1, learning_rate = 0.5;
   std::string state_key;
   uint64_t save_every = 10;
+
+  void AddTo(flags::App& app);
 };
 
-void AddFlags(flags::App& app, Flags& flags) {
-  examples::AddDataFlags(app, flags.input);
-  app.add_option("--test-fraction", flags.test_fraction,
-                 "share of the records held out, by a hash of their index")
-      ->check(Between(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--hidden", flags.hidden, "units of a hidden layer; 0: the linear model")
-      ->check(Between(0, 100000))
-      ->capture_default_str();
-  app.add_option("--epochs", flags.epochs, "in each of which a record takes part once")
-      ->check(Between(1, 1024))
-      ->capture_default_str();
-  app.add_option("--batch-size", flags.batch_size, "about: all batches of an epoch are alike")
-      ->check(Between(1, 1e8))
-      ->capture_default_str();
-  app.add_option("--encoder", flags.encoder, "of the correlated noise: banded, buffered or tree")
+void Flags::AddTo(flags::App& app) {
+  AddTrainingTo(app);
+  AddNumber(app, "--hidden", hidden, 0, 100000, "units of a hidden layer; 0: the linear model");
+  AddNumber(app, "--epochs", epochs, 1, 1024, "in each of which a record takes part once");
+  AddNumber(app, "--batch-size", batch_size, 1, 1e8, "about: all batches of an epoch are alike");
+  app.add_option("--encoder", encoder, "of the correlated noise: banded, buffered or tree")
       ->check(flags::IsMember({"banded", "buffered", "tree"}))
       ->capture_default_str();
-  app.add_option("--band", flags.band, "coefficients of --encoder banded; no more than an epoch")
-      ->check(Between(1, 8000))
-      ->capture_default_str();
-  app.add_option("--sampling", flags.sampling,
+  AddNumber(app, "--band", band, 1, 8000,
+            "coefficients of --encoder banded; no more than an epoch");
+  app.add_option("--sampling", sampling,
                  "none: a fixed order of the records; cyclic-poisson (--encoder banded): a record "
                  "every --band steps, with a probability; balls-in-bins: a record in one step of "
                  "each epoch, drawn for the whole run")
       ->check(flags::IsMember({"none", "cyclic-poisson", "balls-in-bins"}))
       ->capture_default_str();
-  app.add_option("--clip-norm", flags.clip_norm, "largest L2 norm of one example's gradient")
-      ->check(Between(1e-30, 1e30))
-      ->capture_default_str();
-  app.add_option("--learning-rate", flags.learning_rate, "of plain SGD")
-      ->check(Between(1e-9, 1e9))
-      ->capture_default_str();
-  auto* key = app.add_option("--state-key", flags.state_key,
+  auto* key = app.add_option("--state-key", state_key,
                              "file of 32 random bytes, mode 0600: where the run stands is kept in "
                              "the spool's folder, sealed, and the same command carries it on")
                   ->check(flags::ExistingFile());
-  app.add_option("--save-every", flags.save_every, "steps, with --state-key")
-      ->check(Between(1, 1e9))
-      ->needs(key)
-      ->capture_default_str();
-  examples::AddRunFlags(app, flags);
+  AddNumber(app, "--save-every", save_every, 1, 1e9, "steps, with --state-key")->needs(key);
+  RunFlags::AddTo(app);
 }
 
 // Batches have the same expected size, whichever it is.
@@ -120,9 +98,7 @@ absl::Status SetSampling(const Flags& flags, TrainingPlan& plan) {
 absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const examples::Input& input,
                                       size_t parameters) {
   TrainingPlan plan;
-  for (size_t row = 0; row < input.population; ++row) {
-    if (!examples::IsHeldOut(row, flags.test_fraction)) plan.population.push_back(row);
-  }
+  plan.population = examples::SplitRecords(input.population, flags.test_fraction).training;
   if (flags.batch_size > plan.population.size()) {
     return FieldError("--batch-size",
                       absl::StrCat("must be at most the training population, ",
@@ -162,12 +138,10 @@ Declaration Declare(const Flags& flags, const examples::Input& input, const Trai
 
 void PrintAccuracy(const Flags& flags, const examples::Input& input, examples::Network& network,
                    const TrainingState& state) {
-  std::vector<size_t> held_out;
-  for (size_t row = 0; row < std::min<size_t>(input.population, input.data.size()); ++row) {
-    if (examples::IsHeldOut(row, flags.test_fraction)) held_out.push_back(row);
-  }
-  std::printf("held-out accuracy  %.4f on %zu records, NOT covered by epsilon\n",
-              network.Accuracy(state.parameters, input.data, held_out), held_out.size());
+  const auto [training, held_out] = examples::SplitRecords(
+      std::min<size_t>(input.population, input.data.size()), flags.test_fraction);
+  absl::PrintF("held-out accuracy  %.4f on %d records, NOT covered by epsilon\n",
+               network.Accuracy(state.parameters, input.data, held_out), held_out.size());
 }
 
 absl::StatusOr<int> Run(const Flags& flags) {
@@ -184,23 +158,19 @@ absl::StatusOr<int> Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const auto recorder,
                    examples::OpenRecorder(flags, Declare(flags, input, plan), run_state));
   examples::StopOnInterrupt();
-  std::printf("data set           %s, %zu training records\n", input.name.c_str(),
-              plan.population.size());
-  std::printf("noise multiplier   %.6f%s, %s, %llu epochs of %llu steps\n", plan.noise_multiplier,
-              flags.noise_multiplier ? "" : " (calibrated by the server)", flags.encoder.c_str(),
-              static_cast<unsigned long long>(plan.epochs),
-              static_cast<unsigned long long>(plan.batches_per_epoch));
+  absl::PrintF("data set           %s, %d training records\n", input.name, plan.population.size());
+  absl::PrintF("noise multiplier   %.6f%s, %s, %d epochs of %d steps\n", plan.noise_multiplier,
+               flags.noise_multiplier ? "" : " (calibrated by the server)", flags.encoder,
+               plan.epochs, plan.batches_per_epoch);
   std::fflush(stdout);
   TrainingState state{network.InitialParameters(/*seed=*/1)};
   RETURN_IF_ERROR(Train(plan, input.data, network, *recorder, checkpoints, examples::stop, state));
   PrintAccuracy(flags, input, network, state);
   const bool kept = examples::stop && checkpoints && state.steps_done < plan.steps();
-  std::printf("steps              %llu of %llu%s\n",
-              static_cast<unsigned long long>(state.steps_done),
-              static_cast<unsigned long long>(plan.steps()),
-              kept             ? "; the same command goes on from here"
-              : examples::stop ? "; the ledger is charged all of them"
-                               : "");
+  absl::PrintF("steps              %d of %d%s\n", state.steps_done, plan.steps(),
+               kept             ? "; the same command goes on from here"
+               : examples::stop ? "; the ledger is charged all of them"
+                                : "");
   if (kept) return 130;
   return examples::EndRun(*recorder, flags.delta);
 }
@@ -209,11 +179,6 @@ absl::StatusOr<int> Run(const Flags& flags) {
 }  // namespace dpledger::dp_ftrl
 
 int main(int argc, char** argv) {
-  using namespace dpledger;
-  dp_ftrl::Flags flags;
-  flags::App app(dp_ftrl::kAbout, "dp_ftrl");
-  dp_ftrl::AddFlags(app, flags);
-  const auto exit_code = examples::Parse(app, argc, argv, flags, [] {});
-  if (exit_code) return *exit_code;
-  return examples::ExitCode("dp_ftrl", dp_ftrl::Run(flags));
+  using namespace dpledger::dp_ftrl;
+  return dpledger::examples::Main<Flags>(argc, argv, "dp_ftrl", kAbout, Run);
 }

@@ -15,24 +15,74 @@
 #include "examples/common/input.h"
 #include "examples/common/network.h"
 #include "examples/common/program.h"
+#include "examples/common/run_flags.h"
 #include "examples/common/run_recorder.h"
-#include "examples/dp_sgd/flags.h"
 #include "examples/dp_sgd/on_events.h"
 
 namespace dpledger::dp_sgd {
 namespace {
 
+using examples::AddNumber;
 using examples::Input;
 using examples::Network;
 using examples::stop;
 
+constexpr char kAbout[] =
+    R"(Trains a classifier with differential privacy (DP-SGD) and keeps its privacy ledger.
+
+Examples:
+  dp_sgd --server 127.0.0.1:7070 --ledger try --target-epsilon 1
+      trains on a small made-up data set
+  dp_sgd --server 127.0.0.1:7070 --ledger adult --target-epsilon 1 --delta 1e-5 \
+      --data adult.data --schema examples/dp_sgd/adult_schema.json
+      UCI Adult, with the noise calibrated by the server
+  dp_sgd --server 127.0.0.1:7070 --ledger digits --noise-multiplier 1.1 --model mlp \
+      --idx-images train-images-idx3-ubyte --idx-labels train-labels-idx1-ubyte
+)";
+
 constexpr double kMostSteps = 1e9;
+
+struct Flags : examples::TrainingFlags {
+  std::string model = "logistic";
+  uint64_t hidden = 0;  // 0: the linear model
+  uint64_t steps = 0;   // 0: epochs
+  double epochs = 10;
+  double batch_size = 256;
+  uint64_t seed = 1;
+
+  void AddTo(flags::App& app);
+  void Check();
+};
+
+void Flags::AddTo(flags::App& app) {
+  AddTrainingTo(app);
+  app.add_option("--model", model, "logistic or mlp (one hidden layer)")
+      ->check(flags::IsMember({"logistic", "mlp"}))
+      ->capture_default_str();
+  app.add_option("--hidden", hidden, "hidden units of the mlp [32]")
+      ->check(examples::Between(1, 100000));
+  auto* of_epochs =
+      AddNumber(app, "--epochs", epochs, 1e-6, 1e6, "passes over the data, in expectation");
+  app.add_option("--steps", steps, "rounds, instead of --epochs")
+      ->check(examples::Between(1, 1000000000))
+      ->excludes(of_epochs);
+  AddNumber(app, "--batch-size", batch_size, 1e-6, 1e12,
+            "expected; divided by the population it is the sampling probability");
+  app.add_option("--seed", seed, "of the mlp's initial weights (public)")->capture_default_str();
+  RunFlags::AddTo(app);
+}
+
+void Flags::Check() {
+  RunFlags::Check();
+  if (model == "logistic" && hidden > 0) {
+    throw flags::ValidationError("--hidden", "is for --model mlp");
+  }
+  if (model == "mlp" && hidden == 0) hidden = 32;
+}
 
 absl::StatusOr<TrainingPlan> MakePlan(const Flags& flags, const Input& input) {
   TrainingPlan plan;
-  for (size_t row = 0; row < input.population; ++row) {
-    if (!examples::IsHeldOut(row, flags.test_fraction)) plan.population.push_back(row);
-  }
+  plan.population = examples::SplitRecords(input.population, flags.test_fraction).training;
   const auto records = static_cast<double>(plan.population.size());
   if (!(flags.batch_size <= records)) {
     return FieldError("--batch-size", absl::StrCat("must be at most the training population, ",
@@ -67,18 +117,14 @@ Declaration Declare(const Flags& flags, const Input& input, const TrainingPlan& 
 
 void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fraction,
                    Network& network, const TrainingState& state) {
-  std::vector<size_t> training, held_out;
-  for (size_t row = 0; row < std::min<size_t>(input.population, input.data.size()); ++row) {
-    (examples::IsHeldOut(row, test_fraction) ? held_out : training).push_back(row);
-  }
+  const auto [training, held_out] =
+      examples::SplitRecords(std::min<size_t>(input.population, input.data.size()), test_fraction);
   // Computed from the data without noise: publishing them is a release of its own.
-  std::printf("training accuracy  %.4f on %zu records, NOT covered by epsilon\n",
-              network.Accuracy(state.parameters, input.data, training), training.size());
-  std::printf("held-out accuracy  %.4f on %zu records, NOT covered by epsilon\n",
-              network.Accuracy(state.parameters, input.data, held_out), held_out.size());
-  std::printf("steps              %llu of %llu\n",
-              static_cast<unsigned long long>(state.steps_done),
-              static_cast<unsigned long long>(plan.steps));
+  absl::PrintF("training accuracy  %.4f on %d records, NOT covered by epsilon\n",
+               network.Accuracy(state.parameters, input.data, training), training.size());
+  absl::PrintF("held-out accuracy  %.4f on %d records, NOT covered by epsilon\n",
+               network.Accuracy(state.parameters, input.data, held_out), held_out.size());
+  absl::PrintF("steps              %d of %d\n", state.steps_done, plan.steps);
 }
 
 absl::StatusOr<int> Run(const Flags& flags) {
@@ -90,11 +136,11 @@ absl::StatusOr<int> Run(const Flags& flags) {
       const auto recorder,
       examples::OpenRecorder(flags, Declare(flags, input, plan, network.parameter_count())));
   examples::StopOnInterrupt();
-  std::printf("data set           %s, %zu training records, %zu features\n", input.name.c_str(),
-              plan.population.size(), input.data.feature_count);
-  std::printf("noise multiplier   %.6f%s, sampling probability %.6g, %llu steps\n",
-              plan.noise_multiplier, flags.noise_multiplier ? "" : " (calibrated by the server)",
-              plan.probability(), static_cast<unsigned long long>(plan.steps));
+  absl::PrintF("data set           %s, %d training records, %d features\n", input.name,
+               plan.population.size(), input.data.feature_count);
+  absl::PrintF("noise multiplier   %.6f%s, sampling probability %.6g, %d steps\n",
+               plan.noise_multiplier, flags.noise_multiplier ? "" : " (calibrated by the server)",
+               plan.probability(), plan.steps);
   std::fflush(stdout);
   const bool show_progress = isatty(STDERR_FILENO) != 0;
   TrainingState state{network.InitialParameters(flags.seed)};
@@ -102,27 +148,24 @@ absl::StatusOr<int> Run(const Flags& flags) {
       plan, input.data, network, *recorder->events(), stop,
       [&](uint64_t done) {
         if (show_progress) {
-          std::fprintf(stderr, "\rstep %llu of %llu ", static_cast<unsigned long long>(done),
-                       static_cast<unsigned long long>(plan.steps));
+          absl::FPrintF(stderr, "\rstep %d of %d ", done, plan.steps);
         }
       },
       state);
-  if (show_progress) std::fprintf(stderr, "\r\033[K");
+  if (show_progress) absl::FPrintF(stderr, "\r\033[K");
   if (!trained.ok()) {
-    std::fprintf(stderr,
-                 "training ended after %llu of %llu steps; every released one was acknowledged by "
-                 "the server or is in %s\n",
-                 static_cast<unsigned long long>(state.steps_done),
-                 static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
+    absl::FPrintF(stderr,
+                  "training ended after %d of %d steps; every released one was acknowledged by "
+                  "the server or is in %s\n",
+                  state.steps_done, plan.steps, flags.spool);
     return trained;
   }
   if (stop) {
-    std::fprintf(
+    absl::FPrintF(
         stderr,
-        "stopped after %llu of %llu steps; closing this writer's part of the ledger (Ctrl-C again "
+        "stopped after %d of %d steps; closing this writer's part of the ledger (Ctrl-C again "
         "leaves what is not delivered in %s)\n",
-        static_cast<unsigned long long>(state.steps_done),
-        static_cast<unsigned long long>(plan.steps), flags.spool.c_str());
+        state.steps_done, plan.steps, flags.spool);
   }
   PrintAccuracy(input, plan, flags.test_fraction, network, state);
   return examples::EndRun(*recorder, flags.delta);
@@ -132,7 +175,6 @@ absl::StatusOr<int> Run(const Flags& flags) {
 }  // namespace dpledger::dp_sgd
 
 int main(int argc, char** argv) {
-  const auto parsed = dpledger::dp_sgd::ParseFlags(argc, argv);
-  if (parsed.exit_code) return *parsed.exit_code;
-  return dpledger::examples::ExitCode("dp_sgd", dpledger::dp_sgd::Run(parsed.flags));
+  using namespace dpledger::dp_sgd;
+  return dpledger::examples::Main<Flags>(argc, argv, "dp_sgd", kAbout, Run);
 }

@@ -1,13 +1,13 @@
 // The memorisation test: trains on labels drawn at random, without privacy and with it, and says
 // how many of them each model knows. What is right more often than by chance is known by heart.
 #include <atomic>
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "examples/common/input.h"
 #include "examples/common/network.h"
@@ -39,27 +39,20 @@ struct Flags : examples::RunFlags {
   examples::DataFlags input;
   uint64_t hidden = 128, steps = 1000, seed = 1;
   double batch_size = 100, clip_norm = 1, learning_rate = 2;
+
+  void AddTo(flags::App& app);
 };
 
-void AddTrainingFlags(flags::App& app, Flags& flags) {
-  using examples::Between;
-  app.add_option("--hidden", flags.hidden, "hidden units")
-      ->check(Between(1, 100000))
-      ->capture_default_str();
-  app.add_option("--steps", flags.steps, "of each run")
-      ->check(Between(1, 1e9))
-      ->capture_default_str();
-  app.add_option("--batch-size", flags.batch_size, "expected")
-      ->check(Between(1e-6, 1e12))
-      ->capture_default_str();
-  app.add_option("--clip-norm", flags.clip_norm, "of the private run")
-      ->check(Between(1e-30, 1e30))
-      ->capture_default_str();
-  app.add_option("--learning-rate", flags.learning_rate, "of plain SGD, in both runs")
-      ->check(Between(1e-9, 1e9))
-      ->capture_default_str();
-  app.add_option("--seed", flags.seed, "of the labels and the initial weights")
-      ->capture_default_str();
+void Flags::AddTo(flags::App& app) {
+  using examples::AddNumber;
+  examples::AddDataFlags(app, input);
+  AddNumber(app, "--hidden", hidden, 1, 100000, "hidden units");
+  AddNumber(app, "--steps", steps, 1, 1e9, "of each run");
+  AddNumber(app, "--batch-size", batch_size, 1e-6, 1e12, "expected");
+  AddNumber(app, "--clip-norm", clip_norm, 1e-30, 1e30, "of the private run");
+  AddNumber(app, "--learning-rate", learning_rate, 1e-9, 1e9, "of plain SGD, in both runs");
+  app.add_option("--seed", seed, "of the labels and the initial weights")->capture_default_str();
+  RunFlags::AddTo(app);
 }
 
 Declaration Declare(const Flags& flags, const std::string& dataset) {
@@ -89,7 +82,7 @@ class Trial {
     dp_sgd::TrainingState state{initial_};
     TrainWithoutPrivacy(plan_, input_.data, network_, state);
     PrintAccuracy("without privacy", state);
-    std::printf("                   no clipping, no noise, no epsilon\n");
+    absl::PrintF("                   no clipping, no noise, no epsilon\n");
   }
 
   absl::Status WithPrivacy(const Flags& flags) {
@@ -104,15 +97,15 @@ class Trial {
     RETURN_IF_ERROR(recorder->Close());
     PrintAccuracy("with privacy", state);
     ASSIGN_OR_RETURN(const Cost cost, recorder->ComputeCost(flags.delta));
-    std::printf("                   noise multiplier %.6f, epsilon [%.6f, %.6f] at delta %g\n",
-                plan_.noise_multiplier, cost.epsilon.lower, cost.epsilon.upper, flags.delta);
+    absl::PrintF("                   noise multiplier %.6f, epsilon [%.6f, %.6f] at delta %g\n",
+                 plan_.noise_multiplier, cost.epsilon.lower, cost.epsilon.upper, flags.delta);
     return absl::OkStatus();
   }
 
   void PrintData() {
-    std::printf("data set           %s, %zu records, labels drawn at random from %d classes\n",
-                input_.name.c_str(), Records(), input_.data.class_count);
-    std::printf("chance             %.4f\n", 1.0 / input_.data.class_count);
+    absl::PrintF("data set           %s, %d records, labels drawn at random from %d classes\n",
+                 input_.name, Records(), input_.data.class_count);
+    absl::PrintF("chance             %.4f\n", 1.0 / input_.data.class_count);
   }
 
  private:
@@ -121,8 +114,8 @@ class Trial {
     std::vector<size_t> rows;
     for (size_t row = 0; row < Records(); ++row) rows.push_back(row);
     const double accuracy = network_.Accuracy(state.parameters, input_.data, rows);
-    std::printf("%-18s training accuracy %.4f, %+.1f standard deviations from chance\n", name,
-                accuracy, DeviationsAboveChance(accuracy, rows.size(), input_.data.class_count));
+    absl::PrintF("%-18s training accuracy %.4f, %+.1f standard deviations from chance\n", name,
+                 accuracy, DeviationsAboveChance(accuracy, rows.size(), input_.data.class_count));
     std::fflush(stdout);
   }
 
@@ -132,11 +125,12 @@ class Trial {
   dp_sgd::TrainingPlan plan_;
 };
 
-absl::StatusOr<int> Run(Flags flags) {
-  if (flags.input.data.empty() && flags.input.idx_images.empty() && flags.input.population == 0) {
-    flags.input.population = kSyntheticPopulation;
+absl::StatusOr<int> Run(const Flags& flags) {
+  examples::DataFlags data = flags.input;
+  if (data.data.empty() && data.idx_images.empty() && data.population == 0) {
+    data.population = kSyntheticPopulation;
   }
-  ASSIGN_OR_RETURN(examples::Input input, examples::ReadInput(flags.input));
+  ASSIGN_OR_RETURN(examples::Input input, examples::ReadInput(data));
   const auto records = static_cast<double>(input.population);
   if (!(flags.batch_size <= records)) {
     return FieldError("--batch-size", absl::StrCat("must be at most the population, ", records,
@@ -153,13 +147,6 @@ absl::StatusOr<int> Run(Flags flags) {
 }  // namespace dpledger::memorization
 
 int main(int argc, char** argv) {
-  dpledger::memorization::Flags flags;
-  dpledger::flags::App app(dpledger::memorization::kAbout, "memorization");
-  dpledger::examples::AddDataFlags(app, flags.input);
-  dpledger::memorization::AddTrainingFlags(app, flags);
-  dpledger::examples::AddRunFlags(app, flags);
-  const auto exit_code = dpledger::examples::Parse(app, argc, argv, flags, [] {});
-  if (exit_code) return *exit_code;
-  return dpledger::examples::ExitCode("memorization",
-                                      dpledger::memorization::Run(std::move(flags)));
+  using namespace dpledger::memorization;
+  return dpledger::examples::Main<Flags>(argc, argv, "memorization", kAbout, Run);
 }

@@ -33,31 +33,22 @@ struct Flags {
   double epsilon = 2, delta = 1e-5, population = 60000, epochs = 10, clip_norm = 1;
   std::vector<double> batch_sizes = {64, 256, 1024, 4096, 16384, 60000};
   bool csv = false;
+
+  void AddTo(flags::App& app);
 };
 
-void AddFlags(flags::App& app, Flags& flags) {
-  using examples::Between;
-  app.add_option("--server", flags.server, "host:port of dpledger-server")->required();
-  app.add_option("--epsilon", flags.epsilon, "of the whole run")
-      ->check(Between(1e-9, 1e9))
-      ->capture_default_str();
-  app.add_option("--delta", flags.delta, "of the whole run")
-      ->check(Between(1e-300, 0.1))
-      ->capture_default_str();
-  app.add_option("--population", flags.population, "records")
-      ->check(Between(1, 1e15))
-      ->capture_default_str();
-  app.add_option("--epochs", flags.epochs, "passes over the data, in expectation")
-      ->check(Between(1e-6, 1e6))
-      ->capture_default_str();
-  app.add_option("--clip-norm", flags.clip_norm, "largest L2 norm of one example's gradient")
-      ->check(Between(1e-30, 1e30))
-      ->capture_default_str();
-  app.add_option("--batch-sizes", flags.batch_sizes, "expected ones, at most the population")
-      ->delimiter(',')
-      ->check(Between(1e-6, 1e15))
-      ->capture_default_str();
-  app.add_flag("--csv", flags.csv, "comma-separated values");
+void Flags::AddTo(flags::App& app) {
+  using examples::AddNumber;
+  app.add_option("--server", server, "host:port of dpledger-server")->required();
+  AddNumber(app, "--epsilon", epsilon, 1e-9, 1e9, "of the whole run");
+  AddNumber(app, "--delta", delta, 1e-300, 0.1, "of the whole run");
+  AddNumber(app, "--population", population, 1, 1e15, "records");
+  AddNumber(app, "--epochs", epochs, 1e-6, 1e6, "passes over the data, in expectation");
+  AddNumber(app, "--clip-norm", clip_norm, 1e-30, 1e30,
+            "largest L2 norm of one example's gradient");
+  AddNumber(app, "--batch-sizes", batch_sizes, 1e-6, 1e15, "expected ones, at most the population")
+      ->delimiter(',');
+  app.add_flag("--csv", csv, "comma-separated values");
 }
 
 absl::Status PrintRow(const Flags& flags, double batch_size) {
@@ -103,14 +94,6 @@ absl::StatusOr<int> Run(const Flags& flags) {
 }  // namespace dpledger::noise_against_batch
 
 int main(int argc, char** argv) {
-  dpledger::noise_against_batch::Flags flags;
-  dpledger::flags::App app(dpledger::noise_against_batch::kAbout, "noise_against_batch");
-  dpledger::noise_against_batch::AddFlags(app, flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const dpledger::flags::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return dpledger::examples::ExitCode("noise_against_batch",
-                                      dpledger::noise_against_batch::Run(flags));
+  using namespace dpledger::noise_against_batch;
+  return dpledger::examples::Main<Flags>(argc, argv, "noise_against_batch", kAbout, Run);
 }
