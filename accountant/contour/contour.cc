@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "accountant/contour/cut_steps.h"
 #include "accountant/contour/ladder.h"
 #include "accountant/contour/laid_line.h"
 #include "accountant/contour/line.h"
@@ -150,6 +151,20 @@ bool IsEnough(const std::optional<Interval>& on_one_line, const Widths& widths) 
   return on_one_line.has_value() && (!widths.narrow || on_one_line->RelativeGap() <= kGapOfOneLine);
 }
 
+// On one line without the outcomes far out.
+Found EpsilonWithCuts(const Widths& ends, double delta, const Limits& limits) {
+  if (delta > 0.5) return std::nullopt;  // no high order matters
+  const CutSteps high = WithCuts(ends.upper, delta), low = WithCuts(ends.lower, delta);
+  const double left = AddDown(delta, -high.left_out);
+  if (!(left > 0)) return std::nullopt;
+  double order = kUsualOrder;
+  ASSIGN_OR_RETURN(const std::optional<Interval> most, EpsilonOf(high.steps, left, limits, order));
+  if (!most.has_value()) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::optional<Interval> least, EpsilonOf(low.steps, delta, limits, order));
+  if (!least.has_value()) return std::nullopt;
+  return Interval{std::fmin(least->lower(), most->upper()), most->upper()};
+}
+
 // In one direction: on one line, else by the size of the largest jump. `order` as for LayForDelta.
 Found EpsilonIn(bool add, const Composition& composition, double delta, const Limits& limits,
                 Effort effort, double& order) {
@@ -158,14 +173,16 @@ Found EpsilonIn(bool add, const Composition& composition, double delta, const Li
   const Interval left = Finite(delta, widths.upper);
   Limits shared = limits;
   shared.max_jump_work /= (widths.narrow ? 1 : 2) * (left.lower() == left.upper() ? 1 : 2);
-  ASSIGN_OR_RETURN(const std::optional<Interval> on_one_line,
+  ASSIGN_OR_RETURN(std::optional<Interval> on_one_line,
                    Both(widths, [&](const std::vector<Step>& at) {
                      return EpsilonWithInfinite(at, delta, shared, order);
                    }));
-  const bool alone = effort == Effort::kOneLine || !composition.pairs.empty();
-  if (alone || IsEnough(on_one_line, widths)) return on_one_line;
-  ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps,
-                   EpsilonByJumps(EndsOfWidth(composition.steps, add), delta, limits));
+  if (!composition.pairs.empty() || IsEnough(on_one_line, widths)) return on_one_line;
+  const Widths ends = EndsOfWidth(composition.steps, add);
+  ASSIGN_OR_RETURN(const std::optional<Interval> with_cuts, EpsilonWithCuts(ends, delta, shared));
+  on_one_line = Narrower(on_one_line, with_cuts);
+  if (effort == Effort::kOneLine || IsEnough(on_one_line, widths)) return on_one_line;
+  ASSIGN_OR_RETURN(const std::optional<Interval> by_jumps, EpsilonByJumps(ends, delta, limits));
   return Narrower(on_one_line, by_jumps);
 }
 

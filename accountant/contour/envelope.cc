@@ -17,7 +17,7 @@ constexpr size_t kHeights = 16;
 
 Envelope::Envelope(const Step& step, double c, double log_mgf, double digits)
     : step_(step), power_(Power(step, c)), log_mgf_(log_mgf), digits_(digits) {
-  if (IsFine(step)) TakeMoments();
+  if (IsFine(step) || step.cut.exists()) TakeMoments();
 }
 
 void Envelope::TakeMoments() {
@@ -44,17 +44,26 @@ void Envelope::TakeMoments() {
   }
   sampled_ = mean / total * (1 - kSlack);
   sampled_square_ = square / total * (1 + kSlack);
+  cut_error_ = 2.2 * CutError(step_, power_);
+  // Past the cut the moments have as much at most.
+  if (!(cut_error_ < 1e-10 * sampled_square_)) sampled_ = 0;
 }
 
 double Envelope::LogBoundByMoments(double y) const {
   // e^{-s} <= 1 - s + s²/2 for s = y·θ, θ >= r·sin x (1 - x²/3), x = μη; at nearly the best η.
   const double turn = y * step_.mu;
-  const double eta =
-      std::fmin(turn * sampled_ / (1 + turn * turn * sampled_square_), 0.5 / step_.mu);
+  double eta = std::fmin(turn * sampled_ / (1 + turn * turn * sampled_square_), 0.5 / step_.mu);
+  if (step_.cut.exists()) eta = std::fmin(eta, step_.cut.width);
   const double x = step_.mu * eta, angle = y * std::sin(x) * (1 - x * x / 3);
-  const double lost = eta * eta / 2 + std::fmin(0, power_) * std::log(std::cos(x / 2)) +
-                      angle * angle * sampled_square_ / 2;
-  return std::fmin(0, lost * (1 + 1e-9) - angle * sampled_ * (1 - 1e-9));
+  const auto bound = [&](double by_power, double of_r) {
+    const double lost = eta * eta / 2 + by_power + of_r * of_r * sampled_square_ / 2;
+    return lost * (1 + 1e-9) - of_r * sampled_ * (1 - 1e-9);
+  };
+  double best = bound(std::fmin(0, power_) * std::log(std::cos(x / 2)), angle);
+  // Or |1+u(t+iη)|^power <= (1+u)^power e^{0.534 |power| r x²}, less where r is small.
+  const double left = angle + std::fmin(0, power_) * 0.534 * x * x * (1 + 1e-9);
+  if (left > 0) best = std::fmin(best, bound(0, left));
+  return std::fmin(0, best + cut_error_);
 }
 
 void Envelope::Build(size_t index) {
@@ -106,7 +115,8 @@ double Envelope::LogBound(double y, size_t& height) {
   // Heavy jumps, or few: s² has the greater part there, and a height of its own may show more.
   const double turn = y * step_.mu;
   const double by_moments = sampled_ > 0 ? LogBoundByMoments(y) : 0;
-  if (by_moments < 0 && turn * turn * sampled_square_ < 0.5) return by_moments;
+  const bool alone = by_moments < 0 && turn * turn * sampled_square_ < 0.5;
+  if (alone || step_.cut.exists()) return by_moments;
   return std::fmin(by_moments, LogBoundByHeights(y, height));
 }
 

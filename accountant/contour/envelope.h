@@ -42,6 +42,7 @@ class Envelope {
   // Of the probability r that a record was sampled, under the weights (1+u)^power φ: its mean from
   // below, that of its square from above. A fine step's alone.
   double sampled_ = 0, sampled_square_ = 0;
+  double cut_error_ = 0;
   std::vector<Height> heights_;  // built when first used, each half as high as the one before
 };
 

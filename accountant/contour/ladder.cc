@@ -10,7 +10,6 @@
 #include "accountant/contour/laid_line.h"
 #include "accountant/contour/part.h"
 #include "accountant/contour/saddle.h"
-#include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
 
@@ -32,17 +31,6 @@ constexpr int kLayings = 5;
 constexpr double kHighestInAdd = 0.5;  // the highest cut in the add direction
 constexpr double kGreatestWidth = 0.6, kLeastLogDelta = -600;
 constexpr double kLeastEpsilon = 1e-12;  // below it ε is not sought
-
-// E[1 - N(t; at)] for t ~ N(mean, 1), from above, as a logarithm: 1 - N <= min(1, e^{(t - at)/w}),
-// which only grows as `at` falls and w grows: so far, that exponents are below 2e5, and their
-// roundings below 1e-10.
-double LogCutUp(double at, double width, double mean) {
-  constexpr double kFarthest = 300;
-  const double away = std::fmin(at, kFarthest) - mean, slope = std::fmin(1 / width, kFarthest);
-  const double below = slope * (slope / 2 - away) + LogNormalTail(slope - away);
-  const double above = LogNormalTail(away);
-  return std::fmax(below, above) + std::log1p(std::exp(-std::fabs(below - above))) + 1e-9;
-}
 
 // Whether the part's own bounds are so close that δ, about e^{log_delta}, has many digits: not
 // where tails that hardly matter to δ dominate the moments at the saddle.
@@ -115,8 +103,8 @@ bool Ladder::FindTop(double log_delta) {
       const double width =
           std::fmin(std::fmin(0.25 / step.mu, kGreatestWidth), 1 / std::fmax(1, at));
       if (widths != nullptr) widths->push_back(width);
-      const double unsampled = std::log1p(-step.q) + LogCutUp(at, width, 0);
-      const double sampled = std::log(step.q) + LogCutUp(at, width, step.mu);
+      const double unsampled = std::log1p(-step.q) + LogCutUp({at, width}, 0);
+      const double sampled = std::log(step.q) + LogCutUp({at, width}, step.mu);
       for (const double one : {unsampled, sampled}) {
         const double all = one + std::log(step.count);
         log_mass = std::fmax(log_mass, all) + std::log1p(std::exp(-std::fabs(all - log_mass)));

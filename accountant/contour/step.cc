@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "accountant/contour/pair_loss.h"
+#include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
 
@@ -17,6 +18,19 @@ constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kGreatestNodes = 1 << 16;
 constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 
+// Where a cut has this exponent it is as good as 0.
+constexpr double kGreatestExponent = 1e12;
+
+// θ/x at most, θ = arg(1 + u(t + iη)), x = μη: 1, or what the angle is at the end of a cut, θ <=
+// rx/(1 - 2r) with the probability r of having been sampled.
+double GreatestTurn(const Step& step) {
+  if (!step.cut.exists()) return 1;
+  const double end = step.cut.at + step.cut.width * std::log(kGreatestExponent);
+  const double odds = step.q / (1 - step.q) * std::exp(step.mu * (end - step.mu / 2));
+  const double r = 1.001 * odds / (1 + odds);
+  return r < 0.25 ? r / (1 - 2 * r) : 1;
+}
+
 // At height a the integrand with exponent power + iy', |y'| <= y, is at most e^{a²/2} e^{yμa}
 // cos(μa/2)^{min(0, power)} times its value on the real line (the cosine only where the power is
 // negative). The trapezoid's relative error is twice that over e^{2πa/h} - 1 (Trefethen, Weideman
@@ -26,12 +40,13 @@ constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 // height already taken up. Rounded down to 24 bits, so that its multiples are exact.
 double StepSize(const Step& step, double power, double y, double digits, double limit,
                 double shift) {
-  const double highest = std::fmin(limit, std::sqrt(2 * digits) + 1);
+  const double highest = std::fmin(limit, std::sqrt(2 * digits) + 1), turn = GreatestTurn(step);
   double best = 0;
   for (const double share : {1.0, 0.8, 0.6, 0.4, 0.25, 0.15, 0.08, 0.04}) {
     const double a = share * highest;
     const double cosine = power < 0 ? power * std::log(std::cos(step.mu * (a + shift) / 2)) : 0;
-    best = std::fmax(best, 2 * kPi * a / (digits + 0.75 + a * a / 2 + y * step.mu * a + cosine));
+    best = std::fmax(best,
+                     2 * kPi * a / (digits + 0.75 + a * a / 2 + y * step.mu * a * turn + cosine));
   }
   int exponent = 0;
   const double mantissa = std::frexp(best, &exponent);
@@ -42,7 +57,7 @@ double StepSize(const Step& step, double power, double y, double digits, double 
 // log-integrand falls with a slope that starts at `margin` and grows (CLAIM.md, line "ends").
 Rule RuleOver(const Step& step, double power, double h, double margin) {
   const double low = power >= 0 ? -margin : power * step.mu * step.q - margin;
-  const double high = std::fmax(power, 1) * step.mu + margin;
+  const double high = std::fmin(std::fmax(power, 1) * step.mu + margin, step.cut.at);
   Rule rule{std::floor(low / h), h, 0, 3 * std::exp(-margin * margin / 2)};
   const double size = std::ceil(high / h) - rule.first + 1;
   if (size > 0 && size < kGreatestNodes) rule.size = static_cast<size_t>(size);
@@ -53,8 +68,46 @@ double MarginFor(double digits) { return std::sqrt(2 * (digits + 0.75)); }
 
 }  // namespace
 
+// 1 - N <= min(1, e^{(t - at)/w}),
+// which only grows as `at` falls and w grows: so far, that exponents are below 2e5, and their
+// roundings below 1e-10.
+double LogCutUp(const Cut& cut, double mean) {
+  constexpr double kFarthest = 300;
+  const double away = std::fmin(cut.at, kFarthest) - mean,
+               slope = std::fmin(1 / cut.width, kFarthest);
+  const double below = slope * (slope / 2 - away) + LogNormalTail(slope - away);
+  const double above = LogNormalTail(away);
+  return std::fmax(below, above) + std::log1p(std::exp(-std::fabs(below - above))) + 1e-9;
+}
+
+// Over small cells, each factor at its greatest: below the cut 1 - N <= e^{(t - at)/width}; above
+// it the root of N, as N^{cos} at heights up to the width.
+double CutError(const Step& step, double power) {
+  if (!step.cut.exists()) return 0;
+  constexpr double kFarthest = 45, kNone = 750;  // e^-kNone of A is none
+  const auto [at, width] = step.cut;
+  const double mu = step.mu, cell = width / 4;
+  const double end = at + width * std::log(kGreatestExponent);
+  const double rest = NormalTail(at) + step.q * NormalTail(at - mu);
+  // Past the end the logarithm falls by more than 1 for each unit of t.
+  if (!(kGreatestExponent / (2 * width) > power * mu + 1)) return kInfinity;
+  double error = NormalTail(kFarthest) + std::exp(-kNone) + rest;
+  for (double t = std::fmax(-kFarthest, at - kNone * width); t < end + cell; t += cell) {
+    const double next = t + cell, near = std::fmax(0, std::fmax(t, -next));
+    const double v = mu * (power > 0 ? next : t) - mu * mu / 2;
+    const double loss = v > 600 ? v : std::log1p(step.q * std::expm1(v));
+    const double cut = next <= at ? (next - at) / width : -0.5 * std::exp((t - at) / width);
+    error += std::exp(std::fmax(0, power * loss) - near * near / 2 + std::fmin(0, cut)) *
+             (cell + (t >= end));
+  }
+  return error * (1 + 1e-6);
+}
+
 Rule RuleFor(const Step& step, double power, double greatest_y, double digits) {
-  const double h = StepSize(step, power, greatest_y, digits, 0.98 * kPi / step.mu, 0);
+  const double strip = 0.98 * kPi / step.mu;
+  const bool cut = step.cut.exists();
+  const double h = StepSize(step, power, greatest_y, digits + (cut ? 1 : 0),
+                            cut ? std::fmin(strip, step.cut.width) : strip, 0);
   Rule rule = RuleOver(step, power, h, MarginFor(digits));
   rule.error += std::exp(-digits);
   return rule;
@@ -123,7 +176,8 @@ double SampledSquare(const Nodes& nodes, const Moments& sums, const double* expo
 
 }  // namespace
 
-Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power, double* scratch) {
+Tilt TiltAt(const Step& step, Rule rule, const double* loss, double power, double* scratch) {
+  rule.error += CutError(step, power);
   const Nodes nodes = NodesOf(step, rule, loss);
   const Moments sums = SumMoments(nodes, power, scratch);
   Tilt tilt;
@@ -197,7 +251,8 @@ bool PutOnLine(const Step& step, double c, double spacing, size_t nodes, double 
     return true;
   }
   const double power = Power(step, c), greatest_y = spacing * static_cast<double>(nodes);
-  const Rule rule = RuleOfStep(step, power, greatest_y, digits);
+  Rule rule = RuleOfStep(step, power, greatest_y, digits);
+  rule.error += CutError(step, power);
   work -= static_cast<double>(rule.size * nodes);
   if (rule.size == 0 || work < 0) return false;
   const size_t padded = Padded(rule.size);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,15 @@
 namespace dpledger::accountant::contour {
 
 class PairLoss;
+
+// A soft cut N(t) = exp(-e^{(t - at)/width}), from 1 to 0 (shell.h): the measure is the law of t
+// times N.
+struct Cut {
+  double at = std::numeric_limits<double>::infinity(), width = 0;
+  bool exists() const { return width > 0; }
+};
+// E[1 - N(t)] for t ~ N(mean, 1), from above, as a logarithm.
+double LogCutUp(const Cut& cut, double mean);
 
 struct Step {
   double q;
@@ -25,6 +35,9 @@ struct Step {
   // Another pair's loss in that direction; then q = 1 and mu = 0, so that nothing of a Gaussian
   // is left to it.
   std::shared_ptr<const PairLoss> pair;
+  // Of a Poisson-sampled step, for powers outside of (0, 1); sums stop at the cut instead
+  // (CutError).
+  Cut cut = {};
 };
 
 // Whether the step's part of K is so small, or is taken so many times, that 2^-53 of A says nothing
@@ -54,6 +67,10 @@ Rule RuleOfStep(const Step& step, double power, double greatest_y, double digits
 // The rule for an envelope at height eta; its error is relative to A too.
 Rule RuleForEnvelope(const Step& step, double power, double eta, double digits);
 
+// What the sums over nodes leave out or have too much as they stop at the step's cut, relative to
+// A, at heights up to the cut's width; and what the mean of u has past it.
+double CutError(const Step& step, double power);
+
 Nodes NodesOf(const Step& step, const Rule& rule, const double* loss);
 
 // K(c), K'(c) and K''(c) of one run of the step, to the digits of A.
@@ -61,7 +78,7 @@ struct Tilt {
   double log_mgf = 0, error = 0, mean = 0, variance = 0;
 };
 // K at `power`, given the losses at the rule's nodes. `scratch` as for SumMoments.
-Tilt TiltAt(const Step& step, const Rule& rule, const double* loss, double power, double* scratch);
+Tilt TiltAt(const Step& step, Rule rule, const double* loss, double power, double* scratch);
 // The unsampled step, in closed form; any power.
 Tilt TiltUnsampled(const Step& step, double power);
 
