@@ -7,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -227,22 +226,6 @@ const Json* Json::Find(std::string_view name) const {
     if (members->names[i] == name) return &members->values[i];
   }
   return nullptr;
-}
-
-std::string JsonQuoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned>(c));
-    } else {
-      out.push_back(c);
-    }
-  }
-  out.push_back('"');
-  return out;
 }
 
 }  // namespace dpledger::identity

@@ -41,7 +41,4 @@ class Json {
   std::variant<std::nullptr_t, bool, double, std::string, Array, Members> value_ = nullptr;
 };
 
-// `text` in quotes, with `"`, `\` and bytes below 0x20 escaped. Precondition: UTF-8.
-std::string JsonQuoted(std::string_view text);
-
 }  // namespace dpledger::identity

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/absl_view.h"
 #include "base/hex.h"
+#include "base/json_text.h"
 #include "base/status.h"
 #include "identity/json.h"
 
@@ -104,7 +105,7 @@ absl::StatusOr<TokenRecord> ParseToken(std::string_view line) {
 
 std::string LineOf(const TokenRecord& token) {
   std::string line =
-      absl::StrCat("{\"name\":", JsonQuoted(token.name), ",\"hash\":\"", HashText(token.hash),
+      absl::StrCat("{\"name\":", JsonString(token.name), ",\"hash\":\"", HashText(token.hash),
                    "\",\"created\":\"", TimeText(token.created), "\"");
   if (token.expires != absl::InfiniteFuture()) {
     absl::StrAppend(&line, ",\"expires\":\"", TimeText(token.expires), "\"");
@@ -114,7 +115,7 @@ std::string LineOf(const TokenRecord& token) {
   }
   line += ",\"grants\":[";
   for (size_t i = 0; i < token.grants.size(); ++i) {
-    absl::StrAppend(&line, i == 0 ? "" : ",", JsonQuoted(token.grants[i].ToText()));
+    absl::StrAppend(&line, i == 0 ? "" : ",", JsonString(token.grants[i].ToText()));
   }
   return line + "]}\n";
 }

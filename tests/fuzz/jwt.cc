@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
+#include "base/json_text.h"
 #include "identity/base64url.h"
 #include "identity/json.h"
 #include "tests/fuzz/target.h"
@@ -52,7 +53,7 @@ void TryKeys(std::string_view text) {
 void TryJson(std::string_view text) {
   const auto json = Json::Parse(text);
   if (!json.ok() || json->string() == nullptr) return;
-  const auto again = Json::Parse(JsonQuoted(*json->string()));
+  const auto again = Json::Parse(JsonString(*json->string()));
   FUZZ_CHECK(again.ok() && *again->string() == *json->string());
 }
 

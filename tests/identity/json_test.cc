@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json_text.h"
 #include "identity/base64url.h"
 #include "tests/identity/samples.h"
 
@@ -66,7 +67,7 @@ TEST(Json, BoundsTheNesting) {
 
 TEST(Json, QuotesAreReadBack) {
   const std::string text = "a\"b\\c\n\x01 \xc3\xa9";
-  EXPECT_EQ(*Json::Parse(JsonQuoted(text))->string(), text);
+  EXPECT_EQ(*Json::Parse(JsonString(text))->string(), text);
 }
 
 TEST(Base64Url, HasOneSpellingForEachValue) {
