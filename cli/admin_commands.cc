@@ -62,10 +62,8 @@ v1::Grant GrantFrom(const std::string& text) {
   if (words.size() > 1) grant.set_scope(words[1]);
   if (words.size() > 2) {
     constexpr std::string_view kDataSet = "data-set=";
-    if (words[2].rfind(kDataSet, 0) != 0 || words[2].size() == kDataSet.size()) {
-      throw flags::ValidationError(
-          "--grant", absl::StrCat("must be ROLE SCOPE, or ROLE SCOPE data-set=NAME, got ", text));
-    }
+    RefuseIf(words[2].rfind(kDataSet, 0) != 0 || words[2].size() == kDataSet.size(), "--grant",
+             absl::StrCat("must be ROLE SCOPE, or ROLE SCOPE data-set=NAME, got ", text));
     grant.set_data_set(words[2].substr(kDataSet.size()));
   }
   return grant;

@@ -27,9 +27,8 @@ struct AuditFlags {
 };
 
 void CheckAtMost(const char* flag, uint64_t value, const char* other, uint64_t most) {
-  if (value <= most) return;
-  throw flags::ValidationError(
-      flag, absl::StrCat("must be at most ", other, ", ", most, ", got ", value));
+  RefuseIf(value > most, flag,
+           absl::StrCat("must be at most ", other, ", ", most, ", got ", value));
 }
 
 // Exactly one kind of evidence, whole and possible.
@@ -39,12 +38,9 @@ void AuditFlags::Check() const {
                          [](const flags::Option* option) { return option->count() > 0; });
   };
   const auto ones = given(of_one_run), manys = given(of_many_runs);
-  if (!(ones == 3 && manys == 0) && !(ones == 0 && manys == 4)) {
-    throw flags::ValidationError(
-        "--canaries",
-        "give --canaries, --guesses and --correct, or --runs-with, --detected-with, "
-        "--runs-without and --detected-without");
-  }
+  RefuseIf(!(ones == 3 && manys == 0) && !(ones == 0 && manys == 4), "--canaries",
+           "give --canaries, --guesses and --correct, or --runs-with, --detected-with, "
+           "--runs-without and --detected-without");
   CheckAtMost("--guesses", guesses, "--canaries", canaries);
   CheckAtMost("--correct", correct, "--guesses", guesses);
   CheckAtMost("--detected-with", detected_with, "--runs-with", runs_with);

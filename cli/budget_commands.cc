@@ -32,12 +32,10 @@ struct PlanFlags {
   bool IsGiven() const { return nothing || !events.empty() || !run.GivenFlag().empty(); }
   // Throws flags::ValidationError unless it is one plan, or none at all.
   void Check() const {
-    if (nothing && (!events.empty() || !run.GivenFlag().empty())) {
-      throw flags::ValidationError("--nothing", "must not be given beside a plan");
-    }
-    if (!events.empty() && !run.GivenFlag().empty()) {
-      throw flags::ValidationError(run.GivenFlag(), "must not be given beside --events");
-    }
+    RefuseIf(nothing && (!events.empty() || !run.GivenFlag().empty()), "--nothing",
+             "must not be given beside a plan");
+    RefuseIf(!events.empty() && !run.GivenFlag().empty(), run.GivenFlag(),
+             "must not be given beside --events");
     if (events.empty() && !run.GivenFlag().empty()) run.Check();
   }
   absl::StatusOr<std::vector<v1::Event>> Events() const {
@@ -135,9 +133,7 @@ struct GrantFlags : LedgerFlags {
 
   void Check() const {
     plan.Check();
-    if (plan.IsGiven() && what_is_spent) {
-      throw flags::ValidationError("--what-is-spent", "must not be given beside a plan");
-    }
+    RefuseIf(plan.IsGiven() && what_is_spent, "--what-is-spent", "must not be given beside a plan");
     if (!plan.IsGiven() && !what_is_spent) {
       throw flags::RequiredError(
           "a plan: --noise-multiplier, --events, --nothing or --what-is-spent");

@@ -34,15 +34,11 @@ struct CalibrateFlags {
   bool OfRest() const { return place.IsGiven() || !ledgers.empty() || !dataset.empty(); }
 };
 
-[[noreturn]] void Refuse(const char* flag, const std::string& rule) {
-  throw flags::ValidationError(flag, rule);
-}
-
 // Exactly the parameters that are not solved for must be given; no sampling probability means the
 // full batch.
 void CheckGiven(const char* flag, bool given, bool solved_for) {
-  if (given && solved_for) Refuse(flag, "is what is sought, and must not be given");
-  if (!given && !solved_for) Refuse(flag, "must be given: all but the one solved for are");
+  RefuseIf(given && solved_for, flag, "is what is sought, and must not be given");
+  RefuseIf(!given && !solved_for, flag, "must be given: all but the one solved for are");
 }
 
 void CheckParameters(const CalibrateFlags& flags) {
@@ -54,35 +50,29 @@ void CheckParameters(const CalibrateFlags& flags) {
   CheckGiven("--noise-multiplier", run.noise_multiplier > 0, flags.solve == v1::NOISE_MULTIPLIER);
   CheckGiven("--steps", run.steps > 0 || run.epochs > 0,
              flags.solve == v1::STEPS || varied == "--steps");
-  if (rate && (flags.solve == v1::SAMPLING_PROBABILITY || varied == "--sampling-probability")) {
-    Refuse("--sampling-probability", "is what is sought, and must not be given");
-  }
+  RefuseIf(rate && (flags.solve == v1::SAMPLING_PROBABILITY || varied == "--sampling-probability"),
+           "--sampling-probability", "is what is sought, and must not be given");
   if (run.SchemeOf() == RunFlags::Kind::kPoisson || run.SchemeOf() == RunFlags::Kind::kFullBatch) {
     return;
   }
-  if (flags.solve == v1::SAMPLING_PROBABILITY || !flags.grid.values.empty()) {
-    Refuse("--scheme", "must be poisson where the sampling probability is sought or --grid given");
-  }
+  RefuseIf(flags.solve == v1::SAMPLING_PROBABILITY || !flags.grid.values.empty(), "--scheme",
+           "must be poisson where the sampling probability is sought or --grid given");
 }
 
 void CalibrateFlags::Check() const {
   if (OfRest()) {
     place.Check();
-    if (!grid.values.empty()) Refuse("--grid", "must not be given beside ledgers");
-    if (!place.AtRest() && ledgers.empty() && dataset.empty()) {
-      Refuse("--ledger", "must be given with --server: what is left beside which ledger");
-    }
+    RefuseIf(!grid.values.empty(), "--grid", "must not be given beside ledgers");
+    RefuseIf(!place.AtRest() && ledgers.empty() && dataset.empty(), "--ledger",
+             "must be given with --server: what is left beside which ledger");
   }
   if (!events.empty() || !hole.empty()) {
-    if (events.empty() || hole.empty()) {
-      Refuse("--hole", "goes with --events FILE, and --events with --hole PATH");
-    }
-    if (solve != v1::UNKNOWN_UNSPECIFIED)
-      Refuse("--solve", "is what is sought, and must not be given");
-    if (const std::string given = run.GivenFlag(); !given.empty()) {
-      Refuse(given.c_str(), "is what is sought, and must not be given");
-    }
-    if (!grid.values.empty()) Refuse("--grid", "is for --solve, not for --hole");
+    RefuseIf(events.empty() || hole.empty(), "--hole",
+             "goes with --events FILE, and --events with --hole PATH");
+    RefuseIf(solve != v1::UNKNOWN_UNSPECIFIED, "--solve",
+             "is what is sought, and must not be given");
+    RefuseIf(!run.GivenFlag().empty(), run.GivenFlag(), "is what is sought, and must not be given");
+    RefuseIf(!grid.values.empty(), "--grid", "is for --solve, not for --hole");
   } else {
     if (solve == v1::UNKNOWN_UNSPECIFIED) throw flags::RequiredError("--solve");
     CheckParameters(*this);

@@ -36,53 +36,43 @@ std::string Grid::Varied() const {
 
 void Grid::Check(v1::Unknown solve, uint64_t population) const {
   if (values.empty()) return;
-  if ((parameter == kSteps) == (solve == v1::STEPS) && solve != v1::NOISE_MULTIPLIER) {
-    throw flags::ValidationError("--grid", "must not vary what --solve asks for");
-  }
-  if (parameter == kBatch && population == 0) {
-    throw flags::ValidationError("--population", "must be given with --grid batch-size=...");
-  }
+  RefuseIf((parameter == kSteps) == (solve == v1::STEPS) && solve != v1::NOISE_MULTIPLIER, "--grid",
+           "must not vary what --solve asks for");
+  RefuseIf(parameter == kBatch && population == 0, "--population",
+           "must be given with --grid batch-size=...");
   for (const double value : values) {
-    if (parameter == kBatch && value > static_cast<double>(population)) {
-      throw flags::ValidationError(
-          "--grid", absl::StrCat("a batch must be at most the population, got ", value));
-    }
+    RefuseIf(parameter == kBatch && value > static_cast<double>(population), "--grid",
+             absl::StrCat("a batch must be at most the population, got ", value));
   }
 }
 
 void AddGrid(flags::App& app, Grid& grid) {
-  app.add_option(
-         "--grid",
-         [&grid](const std::string& text) {
-           const std::vector<std::string> sides = absl::StrSplit(text, absl::MaxSplits('=', 1));
-           grid.parameter = sides.front();
-           const bool whole = grid.parameter == kSteps || grid.parameter == kBatch;
-           if (sides.size() != 2 || !(whole || grid.parameter == kRate)) {
-             throw flags::ValidationError(
-                 "--grid", absl::StrCat("must be steps=, sampling-probability= or batch-size= and "
-                                        "numbers between commas, got ",
-                                        text));
-           }
-           for (const absl::string_view number : absl::StrSplit(sides[1], ',')) {
-             double value;
-             if (!absl::SimpleAtod(number, &value) ||
-                 !(whole ? IsWhole(value) : value > 0 && value <= 1)) {
-               throw flags::ValidationError(
-                   "--grid", absl::StrCat(grid.parameter, " must be ",
-                                          whole ? "a whole number in [1, 2^53]" : "in (0, 1]",
-                                          ", got ", number));
+  AddTaken(app, "--grid", "PARAMETER=LIST",
+           "solve for each of these values: steps=, sampling-probability= or batch-size=, and "
+           "numbers between commas",
+           [&grid](const std::string& text) -> std::string {
+             const std::vector<std::string> sides = absl::StrSplit(text, absl::MaxSplits('=', 1));
+             grid.parameter = sides.front();
+             const bool whole = grid.parameter == kSteps || grid.parameter == kBatch;
+             if (sides.size() != 2 || !(whole || grid.parameter == kRate)) {
+               return Wrong(
+                   "must be steps=, sampling-probability= or batch-size= and numbers "
+                   "between commas",
+                   text);
              }
-             grid.values.push_back(value);
-           }
-           if (grid.values.size() > kGreatestGrid) {
-             throw flags::ValidationError(
-                 "--grid", absl::StrCat("must have at most ", kGreatestGrid, " values"));
-           }
-         },
-         "solve for each of these values: steps=, sampling-probability= or batch-size=, and "
-         "numbers "
-         "between commas")
-      ->type_name("PARAMETER=LIST");
+             for (const absl::string_view number : absl::StrSplit(sides[1], ',')) {
+               double value;
+               if (!absl::SimpleAtod(number, &value) ||
+                   !(whole ? IsWhole(value) : value > 0 && value <= 1)) {
+                 return Wrong(absl::StrCat(grid.parameter, " must be ",
+                                           whole ? "a whole number in [1, 2^53]" : "in (0, 1]"),
+                              number);
+               }
+               grid.values.push_back(value);
+             }
+             if (grid.values.size() <= kGreatestGrid) return "";
+             return absl::StrCat("must have at most ", kGreatestGrid, " values");
+           });
 }
 
 absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateRequest request,

@@ -2,11 +2,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "cli/flags.h"
 
 namespace dpledger::cli {
 namespace {
 
-constexpr char kRule[] = "a whole number and s, m, h or d, as in 90d, got ";
+constexpr char kRule[] = "a whole number and s, m, h or d, as in 90d";
 
 }  // namespace
 
@@ -33,32 +34,20 @@ std::optional<absl::Duration> ParseLength(const std::string& text) {
 
 flags::Option* AddLength(flags::App& app, const std::string& flag, absl::Duration& value,
                          const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &value](const std::string& text) {
-            const std::optional<absl::Duration> length = ParseLength(text);
-            if (!length.has_value())
-              throw flags::ValidationError(flag, absl::StrCat("must be ", kRule, text));
-            value = *length;
-          },
-          help)
-      ->type_name("LENGTH");
+  return AddTaken(app, flag, "LENGTH", help, [&value](const std::string& text) {
+    const std::optional<absl::Duration> length = ParseLength(text);
+    value = length.value_or(value);
+    return Unless(length.has_value(), absl::StrCat("must be ", kRule), text);
+  });
 }
 
 flags::Option* AddLengthOrNever(flags::App& app, const std::string& flag,
                                 std::optional<absl::Duration>& value, const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &value](const std::string& text) {
-            value = ParseLength(text);
-            if (!value.has_value() && text != "never") {
-              throw flags::ValidationError(flag, absl::StrCat("must be never, or ", kRule, text));
-            }
-          },
-          help)
-      ->type_name("LENGTH");
+  return AddTaken(app, flag, "LENGTH", help, [&value](const std::string& text) {
+    value = ParseLength(text);
+    return Unless(value.has_value() || text == "never", absl::StrCat("must be never, or ", kRule),
+                  text);
+  });
 }
 
 }  // namespace dpledger::cli

@@ -20,11 +20,6 @@ namespace {
 
 constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
-[[noreturn]] void Refuse(const std::string& flag, const std::string& rule,
-                         const absl::AlphaNum& value) {
-  throw flags::ValidationError(flag, absl::StrCat(rule, ", got ", value));
-}
-
 // A number, or a quotient of two: "256/60000".
 bool ReadReal(absl::string_view text, double& value) {
   const std::pair<absl::string_view, absl::string_view> parts =
@@ -53,12 +48,6 @@ bool IsToken(const std::string& text) {
   });
 }
 
-std::string FullName(const std::string& flag, const std::string& name) {
-  absl::StatusOr<std::string> full = events::FullLedgerName(name);
-  if (!full.ok()) throw flags::ValidationError(flag, std::string(full.status().message()));
-  return *std::move(full);
-}
-
 }  // namespace
 
 const RealDomain kOpenUnitInterval = {[](double x) { return x > 0 && x < 1; }, "must be in (0, 1)"};
@@ -73,47 +62,51 @@ const RealDomain kAboveMinusOne = {[](double x) { return x > -1 && std::isfinite
 const RealDomain kRelativeGap = {[](double x) { return x >= 1e-9 && x <= 1; },
                                  "must be in [1e-9, 1]"};
 
+void RefuseIf(bool wrong, const std::string& flag, const std::string& rule) {
+  if (wrong) throw flags::ValidationError(flag, rule);
+}
+
+std::string Wrong(const std::string& rule, const absl::AlphaNum& got) {
+  return absl::StrCat(rule, ", got ", got);
+}
+
+std::string Unless(bool holds, const std::string& rule, const absl::AlphaNum& got) {
+  return holds ? "" : Wrong(rule, got);
+}
+
+flags::Option* AddTaken(flags::App& app, const std::string& flag, const std::string& type,
+                        const std::string& help, const Take& take) {
+  const std::function<void(const std::string&)> take_or_throw = [flag,
+                                                                 take](const std::string& text) {
+    if (const std::string wrong = take(text); !wrong.empty())
+      throw flags::ValidationError(flag, wrong);
+  };
+  return app.add_option(flag, take_or_throw, help)->type_name(type);
+}
+
 flags::Option* AddReal(flags::App& app, const std::string& flag, double& value,
                        const RealDomain& domain, const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &value, &domain](const std::string& text) {
-            if (!ReadReal(text, value))
-              Refuse(flag, "must be a number, or a quotient of two", text);
-            if (!domain.contains(value)) Refuse(flag, domain.rule, text);
-          },
-          help)
-      ->type_name("NUMBER");
+  return AddTaken(app, flag, "NUMBER", help, [&value, &domain](const std::string& text) {
+    if (!ReadReal(text, value)) return Wrong("must be a number, or a quotient of two", text);
+    return Unless(domain.contains(value), domain.rule, text);
+  });
 }
 
 flags::Option* AddCount(flags::App& app, const std::string& flag, uint64_t& value, uint64_t least,
                         const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &value, least](const std::string& text) {
-            if (!ReadWhole(text, value) || value < least || value > kGreatestCount) {
-              Refuse(flag, absl::StrCat("must be a whole number in [", least, ", 2^53]"), text);
-            }
-          },
-          help)
-      ->type_name("COUNT");
+  return AddTaken(app, flag, "COUNT", help, [&value, least](const std::string& text) {
+    return Unless(ReadWhole(text, value) && value >= least && value <= kGreatestCount,
+                  absl::StrCat("must be a whole number in [", least, ", 2^53]"), text);
+  });
 }
 
 flags::Option* AddText(flags::App& app, const std::string& flag, std::string& value,
                        size_t bound_bytes, const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &value, bound_bytes](const std::string& text) {
-            if (text.empty() || text.size() > bound_bytes) {
-              Refuse(flag, absl::StrCat("must have 1 to ", bound_bytes, " bytes"), text.size());
-            }
-            value = text;
-          },
-          help)
-      ->type_name("TEXT");
+  return AddTaken(app, flag, "TEXT", help, [&value, bound_bytes](const std::string& text) {
+    value = text;
+    return Unless(!text.empty() && text.size() <= bound_bytes,
+                  absl::StrCat("must have 1 to ", bound_bytes, " bytes"), text.size());
+  });
 }
 
 flags::Option* AddName(flags::App& app, const std::string& flag, std::string& value,
@@ -127,35 +120,27 @@ flags::Option* AddName(flags::App& app, const std::string& flag, std::string& va
 
 flags::Option* AddToken(flags::App& app, const std::string& flag, std::string& value,
                         size_t bound_bytes, const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &value, bound_bytes](const std::string& text) {
-            if (text.empty() || text.size() > bound_bytes || !IsToken(text)) {
-              Refuse(flag, absl::StrCat("must be 1 to ", bound_bytes, " of A-Z a-z 0-9 . _ -"),
-                     text);
-            }
-            value = text;
-          },
-          help)
-      ->type_name("ID");
+  return AddTaken(app, flag, "ID", help, [&value, bound_bytes](const std::string& text) {
+    value = text;
+    return Unless(!text.empty() && text.size() <= bound_bytes && IsToken(text),
+                  absl::StrCat("must be 1 to ", bound_bytes, " of A-Z a-z 0-9 . _ -"), text);
+  });
 }
 
 void AddServer(flags::App& app, connection::ServerAccess& value) {
-  app.add_option(
-         "--server",
-         [&value](const std::string& text) {
-           for (const connection::ServerAccess& one : connection::EachOf(text)) {
-             const auto address = ParseAddress(connection::TargetOf(one));
-             if (!address.has_value() || address->port == 0)
-               Refuse("--server", "must be host:port", one.address);
-           }
-           value.address = text;
-         },
-         "the server's host:port, or several of one database with commas between them, of which "
-         "the first that answers is asked; TLS unless of this machine or beginning with http://; "
-         "default: DPLEDGER_SERVER, or that of client.conf")
-      ->type_name("HOST:PORT");
+  AddTaken(app, "--server", "HOST:PORT",
+           "the server's host:port, or several of one database with commas between them, of which "
+           "the first that answers is asked; TLS unless of this machine or beginning with http://; "
+           "default: DPLEDGER_SERVER, or that of client.conf",
+           [&value](const std::string& text) -> std::string {
+             for (const connection::ServerAccess& one : connection::EachOf(text)) {
+               const auto address = ParseAddress(connection::TargetOf(one));
+               if (!address.has_value() || address->port == 0)
+                 return Wrong("must be host:port", one.address);
+             }
+             value.address = text;
+             return "";
+           });
   const auto file = [&app](const char* flag, std::string& path, const char* help) {
     app.add_option(flag, path, help)
         ->check([](const std::string& given) {
@@ -201,74 +186,70 @@ flags::Option* AddParameters(flags::App& app, v1::Parameters& value, const std::
 }
 
 flags::Option* AddBlocks(flags::App& app, google::protobuf::RepeatedPtrField<v1::BlockRange>& value,
-                         const std::string& text) {
-  return app
-      .add_option(
-          "--blocks",
-          [&value](const std::string& given) {
-            auto blocks = events::BlocksFromText(given);
-            if (!blocks.ok()) {
-              throw flags::ValidationError("--blocks", std::string(blocks.status().message()));
-            }
-            value = *std::move(blocks);
-          },
-          text)
-      ->type_name("LIST");
+                         const std::string& help) {
+  return AddTaken(app, "--blocks", "LIST", help, [&value](const std::string& text) -> std::string {
+    auto blocks = events::BlocksFromText(text);
+    if (!blocks.ok()) return std::string(blocks.status().message());
+    value = *std::move(blocks);
+    return "";
+  });
 }
 
 flags::Option* AddFilter(flags::App& app, v1::Filter& value) {
-  return app
-      .add_option(
-          "--filter",
-          [&value](const std::string& text) {
-            const std::vector<std::string> parts = absl::StrSplit(text, ':');
-            double first = 0, second = 0;
-            const bool one = parts.size() == 2 && absl::SimpleAtod(parts[1], &first) &&
-                             kFinitePositive.contains(first);
-            if (one && parts[0] == "zcdp") {
-              value.mutable_zcdp()->set_rho(first);
-            } else if (one && parts[0] == "gdp") {
-              value.mutable_gdp()->set_mu(first);
-            } else if (parts.size() == 3 && parts[0] == "rdp" &&
-                       absl::SimpleAtod(parts[1], &first) && first > 1 && std::isfinite(first) &&
-                       absl::SimpleAtod(parts[2], &second) && kFinitePositive.contains(second)) {
-              value.mutable_rdp()->set_order(first);
-              value.mutable_rdp()->set_epsilon(second);
-            } else if (parts.size() == 3 && parts[0] == "mixture" &&
-                       absl::SimpleAtod(parts[1], &first) && kFinitePositive.contains(first) &&
-                       absl::SimpleAtod(parts[2], &second) && second > 0 && second < 1) {
-              value = events::MixtureFilter(first, second);
-            } else {
-              Refuse(
-                  "--filter",
-                  "must be mixture:EPSILON:DELTA, rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU, with an "
-                  "order above 1, positive bounds and a delta below 1",
-                  text);
-            }
-          },
-          "adaptive only: the bound that the ledger is held to, whatever its outputs show; its "
-          "epsilon is that of this bound")
-      ->type_name("FILTER");
+  return AddTaken(
+      app, "--filter", "FILTER",
+      "adaptive only: the bound that the ledger is held to, whatever its outputs show; its epsilon "
+      "is that of this bound",
+      [&value](const std::string& text) -> std::string {
+        const std::vector<std::string> parts = absl::StrSplit(text, ':');
+        double numbers[2] = {1, 1};
+        bool good = parts.size() == 2 || parts.size() == 3;
+        for (size_t i = 1; good && i < parts.size(); ++i) {
+          good = absl::SimpleAtod(parts[i], &numbers[i - 1]) &&
+                 kFinitePositive.contains(numbers[i - 1]);
+        }
+        const auto [first, second] = numbers;
+        const std::string& kind = parts[0];
+        if (good && parts.size() == 2 && kind == "zcdp") {
+          value.mutable_zcdp()->set_rho(first);
+        } else if (good && parts.size() == 2 && kind == "gdp") {
+          value.mutable_gdp()->set_mu(first);
+        } else if (good && parts.size() == 3 && kind == "rdp" && first > 1) {
+          value.mutable_rdp()->set_order(first);
+          value.mutable_rdp()->set_epsilon(second);
+        } else if (good && parts.size() == 3 && kind == "mixture" && second < 1) {
+          value = events::MixtureFilter(first, second);
+        } else {
+          return Wrong(
+              "must be mixture:EPSILON:DELTA, rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU, with an "
+              "order above 1, positive bounds and a delta below 1",
+              text);
+        }
+        return "";
+      });
 }
 
 flags::Option* AddLedgerName(flags::App& app, const std::string& flag, std::string& value,
                              const std::string& help) {
-  return app
-      .add_option(
-          flag, [flag, &value](const std::string& text) { value = FullName(flag, text); }, help)
-      ->type_name("NAME");
+  return AddTaken(app, flag, "NAME", help, [&value](const std::string& text) -> std::string {
+    absl::StatusOr<std::string> full = events::FullLedgerName(text);
+    if (!full.ok()) return std::string(full.status().message());
+    value = *std::move(full);
+    return "";
+  });
 }
 
 flags::Option* AddLedgerNames(flags::App& app, const std::string& flag,
                               std::vector<std::string>& values, const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &values](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) values.push_back(FullName(flag, text));
-          },
-          help)
-      ->type_name("NAME");
+  const std::function<void(const std::vector<std::string>&)> take =
+      [flag, &values](const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) {
+          absl::StatusOr<std::string> full = events::FullLedgerName(text);
+          if (!full.ok()) throw flags::ValidationError(flag, std::string(full.status().message()));
+          values.push_back(*std::move(full));
+        }
+      };
+  return app.add_option(flag, take, help)->type_name("NAME");
 }
 
 }  // namespace dpledger::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,6 +28,17 @@ extern const RealDomain kFiniteNotNegative;  // [0, inf)
 extern const RealDomain kFinitePositive;     // (0, inf)
 extern const RealDomain kAboveMinusOne;      // (-1, inf)
 extern const RealDomain kRelativeGap;        // [1e-9, 1]
+
+// Throws flags::ValidationError if `wrong`: of flags that do not go together.
+void RefuseIf(bool wrong, const std::string& flag, const std::string& rule);
+
+// What is wrong with a text, ready for people; or nothing, and the text is taken.
+using Take = std::function<std::string(const std::string& text)>;
+flags::Option* AddTaken(flags::App& app, const std::string& flag, const std::string& type,
+                        const std::string& help, const Take& take);
+// "<rule>, got <got>"; and the same unless the rule holds.
+std::string Wrong(const std::string& rule, const absl::AlphaNum& got);
+std::string Unless(bool holds, const std::string& rule, const absl::AlphaNum& got);
 
 // A number, or a quotient of two: "256/60000".
 flags::Option* AddReal(flags::App& app, const std::string& flag, double& value,
@@ -59,10 +71,10 @@ void AddRequiredServer(flags::App& app, connection::ServerAccess& value);
 flags::Option* AddAdjacency(flags::App& app, v1::Adjacency& value, const std::string& help);
 flags::Option* AddParameters(flags::App& app, v1::Parameters& value, const std::string& help);
 
-// rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU.
 // --blocks: of a budget, like 1-12,14.
 flags::Option* AddBlocks(flags::App& app, google::protobuf::RepeatedPtrField<v1::BlockRange>& value,
-                         const std::string& text);
+                         const std::string& help);
+// --filter: mixture:EPSILON:DELTA, rdp:ORDER:EPSILON, zcdp:RHO or gdp:MU.
 flags::Option* AddFilter(flags::App& app, v1::Filter& value);
 
 // A ledger's short or full name; `value` gets the full one.
@@ -77,23 +89,17 @@ flags::Option* AddLedgerNames(flags::App& app, const std::string& flag,
 template <typename Value>
 flags::Option* AddChoice(flags::App& app, const std::string& flag, Value& value,
                          const std::map<std::string, Value>& choices, const std::string& help) {
-  const std::string words = absl::StrJoin(
-      choices, ",", [](std::string* out, const auto& choice) { *out += choice.first; });
-  return app
-      .add_option(
-          flag,
-          [flag, &value, choices](const std::string& text) {
-            const auto found = choices.find(text);
-            if (found == choices.end()) {
-              const std::string names = absl::StrJoin(
-                  choices, " ", [](std::string* out, const auto& choice) { *out += choice.first; });
-              throw flags::ValidationError(flag,
-                                           absl::StrCat("must be one of ", names, ", got ", text));
-            }
-            value = found->second;
-          },
-          help)
-      ->type_name(absl::StrCat("{", words, "}"));
+  const auto words = [choices](const char* between) {
+    return absl::StrJoin(choices, between,
+                         [](std::string* out, const auto& choice) { *out += choice.first; });
+  };
+  return AddTaken(app, flag, absl::StrCat("{", words(","), "}"), help,
+                  [&value, choices, words](const std::string& text) {
+                    const auto found = choices.find(text);
+                    if (found != choices.end()) value = found->second;
+                    return Unless(found != choices.end(),
+                                  absl::StrCat("must be one of ", words(" ")), text);
+                  });
 }
 
 }  // namespace dpledger::cli

@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/append.h"
 #include "cli/commands.h"
@@ -30,7 +31,8 @@ struct DeclareFlags : CreateFlags {
 
   void Check() const {
     CreateFlags::Check();
-    RequireChoice("--parameters", parameters != v1::PARAMETERS_UNSPECIFIED, kParametersChoices);
+    RefuseIf(parameters == v1::PARAMETERS_UNSPECIFIED, "--parameters",
+             absl::StrCat("must be given: ", kParametersChoices));
   }
 };
 

@@ -23,10 +23,6 @@ void LedgerFlags::AddTo(flags::App& app) {
   place.AddTo(app);
 }
 
-void RequireChoice(const char* flag, bool given, const char* choices) {
-  if (!given) throw flags::ValidationError(flag, absl::StrCat("must be given: ", choices));
-}
-
 void CreateFlags::AddTo(flags::App& app) {
   LedgerFlags::AddTo(app);
   AddName(app, "--dataset", *declaration.mutable_dataset(), 256,
@@ -44,7 +40,8 @@ void CreateFlags::AddTo(flags::App& app) {
 }
 
 void CreateFlags::Check() const {
-  RequireChoice("--adjacency", adjacency != v1::ADJACENCY_UNSPECIFIED, kAdjacencyChoices);
+  RefuseIf(adjacency == v1::ADJACENCY_UNSPECIFIED, "--adjacency",
+           absl::StrCat("must be given: ", kAdjacencyChoices));
 }
 
 absl::StatusOr<v1::Ledger> CreateFlags::Create(const v1::Declaration& rest) const {

@@ -21,9 +21,6 @@ struct LedgerFlags {
   void AddTo(flags::App& app);
 };
 
-// Throws flags::ValidationError unless it is given: `choices` are what the help says of them.
-void RequireChoice(const char* flag, bool given, const char* choices);
-
 // A new ledger, or a budget.
 struct CreateFlags : LedgerFlags {
   v1::Declaration declaration;  // its names and texts

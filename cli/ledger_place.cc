@@ -22,9 +22,8 @@ void LedgerPlace::AddTo(flags::App& app) {
 
 void LedgerPlace::Check() const {
   if (!AtRest()) return CheckServer(server);
-  if (server.address.empty()) return;
-  throw flags::ValidationError("--store",
-                               "must not be given with --server: the ledgers are in one");
+  RefuseIf(!server.address.empty(), "--store",
+           "must not be given with --server: the ledgers are in one");
 }
 
 void AddRequiredPlace(flags::App& app, LedgerPlace& place) {
@@ -39,8 +38,8 @@ void WritePlace::AddTo(flags::App& app) {
   AddServer(app, server);
   app.parse_complete_callback([this] {
     if (folder.empty()) return CheckServer(server);
-    if (server.address.empty()) return;
-    throw flags::ValidationError("--store", "must not be given with --server: it is one of them");
+    RefuseIf(!server.address.empty(), "--store",
+             "must not be given with --server: it is one of them");
   });
 }
 

@@ -10,17 +10,16 @@
 namespace dpledger::cli {
 namespace {
 
-[[noreturn]] void Refuse(const std::string& flag, const std::string& rule,
-                         const std::string& value) {
-  throw flags::ValidationError(flag, absl::StrCat(rule, ", got ", value));
+// Throws unless the rule holds.
+void Must(const std::string& flag, bool holds, const std::string& rule, const std::string& got) {
+  RefuseIf(!holds, flag, Wrong(rule, got));
 }
 
 double NumberOf(const std::string& flag, const std::string& text, const RealDomain& domain) {
   double value = 0;
-  if (!absl::SimpleAtod(text, &value)) {
-    Refuse(flag, "must be numbers or FROM:TO:COUNT between commas", text.empty() ? "\"\"" : text);
-  }
-  if (!domain.contains(value)) Refuse(flag, domain.rule, text);
+  Must(flag, absl::SimpleAtod(text, &value), "must be numbers or FROM:TO:COUNT between commas",
+       text.empty() ? "\"\"" : text);
+  Must(flag, domain.contains(value), domain.rule, text);
   return value;
 }
 
@@ -34,13 +33,11 @@ std::vector<double> RangeOf(const std::string& flag, const std::string& text,
                             const RealDomain& domain, Spacing spacing) {
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   uint64_t count = 0;
-  if (parts.size() != 3 || !absl::SimpleAtoi(parts[2], &count) || count < 2 ||
-      count > kGreatestListLength) {
-    Refuse(flag,
-           absl::StrCat("a range must be FROM:TO:COUNT with a count in [2, ", kGreatestListLength,
-                        "]"),
-           text);
-  }
+  Must(flag,
+       parts.size() == 3 && absl::SimpleAtoi(parts[2], &count) && count >= 2 &&
+           count <= kGreatestListLength,
+       absl::StrCat("a range must be FROM:TO:COUNT with a count in [2, ", kGreatestListLength, "]"),
+       text);
   const double from = NumberOf(flag, parts[0], domain), to = NumberOf(flag, parts[1], domain);
   std::vector<double> values;
   for (uint64_t i = 0; i < count; ++i) {
@@ -57,25 +54,19 @@ std::vector<double> RangeOf(const std::string& flag, const std::string& text,
 
 flags::Option* AddList(flags::App& app, const std::string& flag, std::vector<double>& values,
                        const RealDomain& domain, Spacing spacing, const std::string& help) {
-  return app
-      .add_option(
-          flag,
-          [flag, &values, &domain, spacing](const std::string& list) {
-            values.clear();
-            for (const std::string& text : std::vector<std::string>(absl::StrSplit(list, ','))) {
-              const std::vector<double> more =
-                  text.find(':') == std::string::npos
-                      ? std::vector<double>{NumberOf(flag, text, domain)}
-                      : RangeOf(flag, text, domain, spacing);
-              values.insert(values.end(), more.begin(), more.end());
-            }
-            if (values.size() > kGreatestListLength) {
-              Refuse(flag, absl::StrCat("must have at most ", kGreatestListLength, " numbers"),
-                     absl::StrCat(values.size()));
-            }
-          },
-          help)
-      ->type_name("LIST");
+  return AddTaken(
+      app, flag, "LIST", help, [flag, &values, &domain, spacing](const std::string& list) {
+        values.clear();
+        for (const std::string& text : std::vector<std::string>(absl::StrSplit(list, ','))) {
+          const std::vector<double> more = text.find(':') == std::string::npos
+                                               ? std::vector<double>{NumberOf(flag, text, domain)}
+                                               : RangeOf(flag, text, domain, spacing);
+          values.insert(values.end(), more.begin(), more.end());
+        }
+        return Unless(values.size() <= kGreatestListLength,
+                      absl::StrCat("must have at most ", kGreatestListLength, " numbers"),
+                      values.size());
+      });
 }
 
 }  // namespace dpledger::cli

@@ -36,19 +36,11 @@ std::vector<double> UsualAlphas() {
 
 void ProfileFlags::Check() const {
   question.CheckSubject();
-  if (!epsilons.empty() && !deltas.empty()) {
-    throw flags::ValidationError("--deltas", "must not be given with --epsilons");
-  }
-  if (epsilons.empty() && deltas.empty() && !trade_off) {
-    throw flags::ValidationError("--epsilons",
-                                 "give --epsilons LIST, --deltas LIST or --trade-off");
-  }
-  if (!alphas.empty() && !trade_off) {
-    throw flags::ValidationError("--alphas", "is for --trade-off only");
-  }
-  if (csv && json->count() > 0) {
-    throw flags::ValidationError("--csv", "must not be given with --json");
-  }
+  RefuseIf(!epsilons.empty() && !deltas.empty(), "--deltas", "must not be given with --epsilons");
+  RefuseIf(epsilons.empty() && deltas.empty() && !trade_off, "--epsilons",
+           "give --epsilons LIST, --deltas LIST or --trade-off");
+  RefuseIf(!alphas.empty() && !trade_off, "--alphas", "is for --trade-off only");
+  RefuseIf(csv && json->count() > 0, "--csv", "must not be given with --json");
 }
 
 v1::ComputeProfileRequest RequestOf(const ProfileFlags& flags) {

@@ -72,14 +72,13 @@ struct TuningFlags {
 
 // `flag` is given for the distribution that has it, and for no other.
 void CheckBelongs(const char* flag, const flags::Option& option, bool belongs, const char* to) {
-  if (belongs == (option.count() > 0)) return;
-  throw flags::ValidationError(flag, absl::StrCat(belongs ? "must be given for" : "is for",
-                                                  " --trials ", to, belongs ? "" : " only"));
+  RefuseIf(belongs != (option.count() > 0), flag,
+           absl::StrCat(belongs ? "must be given for" : "is for", " --trials ", to,
+                        belongs ? "" : " only"));
 }
 
 void CheckMoreThanOne(double mean) {
-  if (mean > 1) return;
-  throw flags::ValidationError("--mean-trials", absl::StrCat("must be > 1, got ", mean));
+  RefuseIf(!(mean > 1), "--mean-trials", absl::StrCat("must be > 1, got ", mean));
 }
 
 // Throws flags::ValidationError for a mean or an eta that the chosen distribution does not have.
@@ -89,13 +88,10 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
                "negative-binomial");
   CheckBelongs("--most-trials", *flags.most_option, flags.trials == TrialsKind::kBinomial,
                "binomial");
-  if (flags.at_most_one_option->count() > 0 && flags.trials != TrialsKind::kLeastCost) {
-    throw flags::ValidationError("--at-most-one-probability", "is for --trials least-cost only");
-  }
-  if (flags.trials != TrialsKind::kFixed && flags.mean > 1e15) {
-    throw flags::ValidationError("--mean-trials",
-                                 absl::StrCat("must be <= 1e15, got ", flags.mean));
-  }
+  RefuseIf(flags.at_most_one_option->count() > 0 && flags.trials != TrialsKind::kLeastCost,
+           "--at-most-one-probability", "is for --trials least-cost only");
+  RefuseIf(flags.trials != TrialsKind::kFixed && flags.mean > 1e15, "--mean-trials",
+           absl::StrCat("must be <= 1e15, got ", flags.mean));
   switch (flags.trials) {
     case TrialsKind::kNegativeBinomial:
       CheckMoreThanOne(flags.mean);
@@ -104,20 +100,15 @@ v1::Trials TrialsOf(const TuningFlags& flags) {
       break;
     case TrialsKind::kFixed: {
       const auto count = flags.mean <= 0x1p53 ? static_cast<uint64_t>(flags.mean) : 0;
-      if (count < 1 || static_cast<double>(count) != flags.mean) {
-        throw flags::ValidationError(
-            "--mean-trials", absl::StrCat("must be a whole number in [1, 2^53] for --trials "
-                                          "fixed, got ",
-                                          flags.mean));
-      }
+      RefuseIf(
+          count < 1 || static_cast<double>(count) != flags.mean, "--mean-trials",
+          absl::StrCat("must be a whole number in [1, 2^53] for --trials fixed, got ", flags.mean));
       trials.mutable_fixed()->set_count(count);
       break;
     }
     case TrialsKind::kBinomial:
-      if (flags.mean > static_cast<double>(flags.most)) {
-        throw flags::ValidationError("--mean-trials",
-                                     absl::StrCat("must be <= --most-trials, got ", flags.mean));
-      }
+      RefuseIf(flags.mean > static_cast<double>(flags.most), "--mean-trials",
+               absl::StrCat("must be <= --most-trials, got ", flags.mean));
       trials.mutable_binomial()->set_trials(flags.most);
       trials.mutable_binomial()->set_probability(flags.mean / static_cast<double>(flags.most));
       break;

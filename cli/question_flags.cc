@@ -22,8 +22,7 @@ absl::StatusOr<questions::Subject> SubjectOfFile(const std::string& path) {
 }
 
 void RequireWith(const std::string& given, const char* flag, bool present) {
-  if (present) return;
-  throw flags::ValidationError(flag, absl::StrCat("must be given with ", given));
+  RefuseIf(!present, flag, absl::StrCat("must be given with ", given));
 }
 
 }  // namespace
@@ -92,53 +91,38 @@ std::string RunFlags::GivenFlag() const {
 }
 
 void RunFlags::CheckWords() const {
-  const auto refuse = [](const char* flag, const std::string& rule) {
-    throw flags::ValidationError(flag, rule);
-  };
-  if (batch_size > 0 && population == 0) {
-    refuse("--population", "must be given with --batch-size: the records in the data set");
-  }
-  if (batch_size > population) {
-    refuse("--batch-size",
+  RefuseIf(batch_size > 0 && population == 0, "--population",
+           "must be given with --batch-size: the records in the data set");
+  RefuseIf(batch_size > population, "--batch-size",
            absl::StrCat("must be at most --population, ", population, ", got ", batch_size));
-  }
-  if (batch_size > 0 && sampling_probability > 0) {
-    refuse("--sampling-probability", "must not be given with --batch-size, which says it");
-  }
-  if (epochs > 0 && steps > 0) refuse("--epochs", "must not be given with --steps, which says it");
-  if (epochs > 0 && batch_size == 0 && scheme != Kind::kFullBatch) {
-    refuse("--batch-size", "must be given with --epochs, and --population");
-  }
-  if (scheme == Kind::kFullBatch && (sampling_probability > 0 || batch_size > 0)) {
-    refuse("--scheme",
+  RefuseIf(batch_size > 0 && sampling_probability > 0, "--sampling-probability",
+           "must not be given with --batch-size, which says it");
+  RefuseIf(epochs > 0 && steps > 0, "--epochs", "must not be given with --steps, which says it");
+  RefuseIf(epochs > 0 && batch_size == 0 && scheme != Kind::kFullBatch, "--batch-size",
+           "must be given with --epochs, and --population");
+  RefuseIf(scheme == Kind::kFullBatch && (sampling_probability > 0 || batch_size > 0), "--scheme",
            "full-batch has every record in every step: leave --sampling-probability "
            "and --batch-size out");
-  }
   const bool of_batches = scheme == Kind::kWithoutReplacement || scheme == Kind::kDisjointBatches ||
                           scheme == Kind::kRandomAllocation;
-  if (of_batches && batch_size == 0) {
-    refuse("--batch-size", "must be given with this --scheme, and --population");
-  }
-  if (scheme == Kind::kPoisson && sampling_probability == 0 && batch_size == 0) {
-    refuse("--sampling-probability",
+  RefuseIf(of_batches && batch_size == 0, "--batch-size",
+           "must be given with this --scheme, and --population");
+  RefuseIf(scheme == Kind::kPoisson && sampling_probability == 0 && batch_size == 0,
+           "--sampling-probability",
            "must be given with --scheme poisson, or --batch-size and --population");
-  }
 }
 
 void RunFlags::Check() const {
   CheckWords();
   RequireWith(GivenFlag(), "--noise-multiplier", noise_multiplier > 0);
   RequireWith(GivenFlag(), "--steps", steps > 0 || epochs > 0);
-  if (StepsOf() > uint64_t{1} << 53) {
-    throw flags::ValidationError("--epochs",
-                                 absl::StrCat("must be at most 2^53 steps, got ", epochs));
-  }
-  if (const uint64_t of = RoundsPerEpoch(); of > 0 && StepsOf() % of > kMostSingleRounds) {
-    throw flags::ValidationError(
-        "--steps", absl::StrCat("must be within ", kMostSingleRounds, " of whole epochs, each of ",
-                                of, " steps, got ", StepsOf(), "; --steps ", WholeEpochs(),
-                                ", which finishes the last one, costs no less"));
-  }
+  RefuseIf(StepsOf() > uint64_t{1} << 53, "--epochs",
+           absl::StrCat("must be at most 2^53 steps, got ", epochs));
+  const uint64_t of = RoundsPerEpoch();
+  RefuseIf(of > 0 && StepsOf() % of > kMostSingleRounds, "--steps",
+           absl::StrCat("must be within ", kMostSingleRounds, " of whole epochs, each of ", of,
+                        " steps, got ", StepsOf(), "; --steps ", WholeEpochs(),
+                        ", which finishes the last one, costs no less"));
 }
 
 RunFlags::Kind RunFlags::SchemeOf() const {
@@ -286,23 +270,19 @@ void QuestionFlags::CheckSubject() const {
   if (ledgers.empty() && dataset.empty() && !place.server.address.empty()) {
     given.push_back("--server");
   }
-  if (given.empty()) {
-    throw flags::ValidationError(
-        "--noise-multiplier",
-        "a question needs a run: give --noise-multiplier, --steps and --sampling-probability, or "
-        "--events FILE, or --store PATH, or --server HOST:PORT with --ledger NAME or --dataset "
-        "NAME");
-  }
+  RefuseIf(
+      given.empty(), "--noise-multiplier",
+      "a question needs a run: give --noise-multiplier, --steps and --sampling-probability, or "
+      "--events FILE, or --store PATH, or --server HOST:PORT with --ledger NAME or --dataset "
+      "NAME");
+  constexpr char kOneOrTheOther[] = ": a question is about one or the other";
   if (given.size() > 1) {
-    throw flags::ValidationError(given[0], absl::StrCat("must not be given with ", given[1],
-                                                        ": a question is about one or the other"));
+    throw flags::ValidationError(given[0],
+                                 absl::StrCat("must not be given with ", given[1], kOneOrTheOther));
   }
   if (given[0] == "--events" || given[0] == run.GivenFlag()) {
-    if (place.AtRest()) {
-      throw flags::ValidationError("--store",
-                                   absl::StrCat("must not be given with ", given[0],
-                                                ": a question is about one or the other"));
-    }
+    RefuseIf(place.AtRest(), "--store",
+             absl::StrCat("must not be given with ", given[0], kOneOrTheOther));
     if (given[0] == "--events") return;
   }
   if (OfLedgers() || given[0] == "--server") {

@@ -36,10 +36,10 @@ struct FollowFlags {
   bool prove_growth = false;
 
   void Check() const {
-    if (server.address.empty() == mirror.empty())
-      throw flags::ValidationError("--server", "or --mirror must be given, and only one of them");
-    if (prove_growth && server.address.empty())
-      throw flags::ValidationError("--prove-growth", "needs a --server: a mirror has no ledgers");
+    RefuseIf(server.address.empty() == mirror.empty(), "--server",
+             "or --mirror must be given, and only one of them");
+    RefuseIf(prove_growth && server.address.empty(), "--prove-growth",
+             "needs a --server: a mirror has no ledgers");
   }
 };
 

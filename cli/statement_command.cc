@@ -33,12 +33,9 @@ struct StatementFlags {
 
 void StatementFlags::Check() const {
   const bool of_ledger = !ledger.empty(), of_dataset = !dataset.empty();
-  if ((of_ledger && of_dataset) || (!of_ledger && !of_dataset && !place.AtRest())) {
-    throw flags::ValidationError("--ledger", "give --ledger NAME or --dataset NAME");
-  }
-  if (up_to_sequence > 0 && of_dataset) {
-    throw flags::ValidationError("--up-to", "is for --ledger only");
-  }
+  RefuseIf((of_ledger && of_dataset) || (!of_ledger && !of_dataset && !place.AtRest()), "--ledger",
+           "give --ledger NAME or --dataset NAME");
+  RefuseIf(up_to_sequence > 0 && of_dataset, "--up-to", "is for --ledger only");
 }
 
 // The statement without its two forms in words.

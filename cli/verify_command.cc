@@ -39,9 +39,7 @@ void VerifyFlags::Check() const {
   }
   if (place.IsGiven()) {
     place.Check();
-    if (subjects.size() > 1) {
-      throw flags::ValidationError("SUBJECT", "must be one ledger with --server or --store");
-    }
+    RefuseIf(subjects.size() > 1, "SUBJECT", "must be one ledger with --server or --store");
   }
   if (subjects.empty() && !place.AtRest()) throw flags::RequiredError("SUBJECT");
 }
