@@ -110,14 +110,49 @@ double Envelope::LogBoundAt(size_t index, double y) {
   return std::isnan(bound) ? 0 : std::fmin(0, bound);
 }
 
+double Envelope::LogBoundBySampled(double y) {
+  constexpr double kDigits = 12, kSlack = 1e-9;
+  constexpr size_t kHeightsOfSampled = 8;
+  if (sampled_heights_.empty()) {
+    sampled_heights_.resize(kHeightsOfSampled);
+    for (size_t i = 0; i < kHeightsOfSampled; ++i) {
+      Height& height = sampled_heights_[i];
+      height.eta = 0.9 * kPi / step_.mu * std::exp2(-static_cast<double>(i));
+      const Rule rule = RuleForSampled(step_, power_, height.eta, kDigits);
+      if (rule.size == 0) continue;
+      height.size = Padded(rule.size);
+      height.nodes.resize(2 * height.size);
+      kept_ += 2 * height.size;
+      FillEnvelope(NodesOf(step_, rule, nullptr), power_ - 1, height.eta, height.nodes.data(),
+                   height.nodes.data() + height.size);
+      for (size_t k = 0; k < rule.size; ++k) {
+        const double t = (rule.first + static_cast<double>(k)) * rule.step;
+        height.nodes[k] += std::log(step_.q) + step_.mu * (t - step_.mu / 2);
+      }
+      height.shift = std::log(rule.step) - kLogSqrtTwoPi - log_mgf_;
+      height.error = rule.error * sampled_;
+    }
+  }
+  double least = sampled_;
+  for (const Height& height : sampled_heights_) {
+    if (height.size == 0) continue;
+    const double sum = SumEnvelope(height.nodes.data(), height.nodes.data() + height.size,
+                                   height.size, height.shift, y);
+    least = std::fmin(least, std::exp(height.eta * height.eta / 2) * (sum + height.error));
+  }
+  return std::fmin(0, least * (1 + kSlack) - sampled_ * (1 - kSlack));
+}
+
 double Envelope::LogBound(double y, size_t& height) {
   if (step_.q == 1) return -0.5 * y * y * step_.mu * step_.mu * (1 - 4 * step_.spread);
   // Heavy jumps, or few: s² has the greater part there, and a height of its own may show more.
   const double turn = y * step_.mu;
   const double by_moments = sampled_ > 0 ? LogBoundByMoments(y) : 0;
-  const bool alone = by_moments < 0 && turn * turn * sampled_square_ < 0.5;
+  const bool rare = sampled_square_ < 0.1 * sampled_;  // inclusions do not show
+  const bool alone = rare && by_moments < 0 && turn * turn * sampled_square_ < 0.5;
   if (alone || step_.cut.exists()) return by_moments;
-  return std::fmin(by_moments, LogBoundByHeights(y, height));
+  const double by_heights = std::fmin(by_moments, LogBoundByHeights(y, height));
+  return sampled_ > 0 ? std::fmin(by_heights, LogBoundBySampled(y)) : by_heights;
 }
 
 double Envelope::LogBoundByHeights(double y, size_t& height) {

@@ -35,6 +35,8 @@ class Envelope {
   void TakeMoments();
   double LogBoundByMoments(double y) const;
   double LogBoundByHeights(double y, size_t& height);
+  // A's part of outcomes at which the record was sampled turns, the rest counts whole.
+  double LogBoundBySampled(double y);
 
   Step step_;
   double power_, log_mgf_, digits_;
@@ -43,7 +45,8 @@ class Envelope {
   // below, that of its square from above. A fine step's alone.
   double sampled_ = 0, sampled_square_ = 0;
   double cut_error_ = 0;
-  std::vector<Height> heights_;  // built when first used, each half as high as the one before
+  // Built when first used, each half as high as the one before; the latter of sampled outcomes.
+  std::vector<Height> heights_, sampled_heights_;
 };
 
 }  // namespace dpledger::accountant::contour

@@ -128,6 +128,15 @@ Rule RuleForEnvelope(const Step& step, double power, double eta, double digits) 
   return rule;
 }
 
+Rule RuleForSampled(const Step& step, double power, double eta, double digits) {
+  const double strip = std::fmin(0.98 * kPi / step.mu - eta, 0.5 * kPi / step.mu);
+  const double h = StepSize(step, power - 1, 0, digits, strip, eta);
+  Rule rule = RuleOver(step, power, h, MarginFor(digits));
+  if (power < 1) rule.error *= std::exp((power - 1) * std::log(std::cos(step.mu * eta / 2)));
+  rule.error += 2 * std::exp(-digits);
+  return rule;
+}
+
 Nodes NodesOf(const Step& step, const Rule& rule, const double* loss) {
   return {step.q, step.mu, rule.first, rule.step, rule.size, loss};
 }
