@@ -7,13 +7,9 @@
 // calls are answered, lists over gRPC (medians of five), ε of one ledger again, memory for each
 // ledger, and the processor time of a server that nobody asks, and that still looks at the evidence
 // that its start has left (server/signing/evidence_check.h).
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -22,13 +18,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bench/local_server.h"
 #include "bench/many_ledgers.h"
 #include "bench/program.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
-#include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/postgres/postgres_store.h"
-#include "server/server.h"
 #include "tests/ledger_store/postgres_server.h"
 
 namespace dpledger {
@@ -43,48 +38,23 @@ using OpenStore = std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>;
 class GrowingServer {
  public:
   GrowingServer(const OpenStore& open, const std::string& folder)
-      : log_(server::LogLevel::kError, 2) {
-    const absl::Time before = absl::Now();
-    auto store = bench::Must(open());
-    store_ = store.get();
-    server::ServerOptions options;
-    options.front.address = "127.0.0.1:0";
-    options.signing = server::SigningOptions::Beside(folder);
-    auto started = bench::Must(server::Server::Start(options, std::move(store), &log_));
-    server_ = std::move(started);
-    start_seconds_ = absl::ToDoubleSeconds(absl::Now() - before);
-    const auto channel = grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
-                                             grpc::InsecureChannelCredentials());
-    ledgers_ = v1::LedgerService::NewStub(channel);
-    accounting_ = v1::AccountingService::NewStub(channel);
-  }
+      : server_(bench::Must(open()), folder),
+        start_seconds_(absl::ToDoubleSeconds(absl::Now() - before_)),
+        ledgers_(v1::LedgerService::NewStub(server_.Connect())),
+        accounting_(v1::AccountingService::NewStub(server_.Connect())) {}
 
-  LedgerStore& store() { return *store_; }
+  LedgerStore& store() { return server_.store(); }
   double start_seconds() const { return start_seconds_; }
 
-  // How many ledgers `pages` pages have that have an ε.
   int List(const std::string& filter, const std::string& order_by, int pages, uint32_t page) {
-    int found = 0;
-    v1::ListLedgersRequest request;
-    request.set_parent("projects/-");
-    request.set_page_size(page);
-    request.set_filter(filter);
-    request.set_order_by(order_by);
-    do {
-      v1::ListLedgersResponse response;
-      Call(&v1::LedgerService::Stub::ListLedgers, *ledgers_, request, response);
-      for (const v1::LedgerSummary& summary : response.summaries()) {
-        found += summary.has_epsilon() ? 1 : 0;
-      }
-      request.set_page_token(response.next_page_token());
-    } while (!request.page_token().empty() && --pages > 0);
-    return found;
+    return bench::CountListed(*ledgers_, filter, order_by, pages, page);
   }
   void ListDatasets() {
     v1::ListDatasetsRequest request;
     request.set_parent("projects/-");
     v1::ListDatasetsResponse response;
-    Call(&v1::LedgerService::Stub::ListDatasets, *ledgers_, request, response);
+    grpc::ClientContext context;
+    Check(ledgers_->ListDatasets(&context, request, &response));
     if (response.datasets_size() != 100) bench::Die("a data set is missing");
   }
   void Epsilon(int ledger) {
@@ -92,23 +62,20 @@ class GrowingServer {
     request.mutable_subject()->add_ledgers(bench::LedgerCalled(ledger));
     request.set_delta(1e-6);
     v1::ComputeEpsilonResponse response;
-    Call(&v1::AccountingService::Stub::ComputeEpsilon, *accounting_, request, response);
+    grpc::ClientContext context;
+    Check(accounting_->ComputeEpsilon(&context, request, &response));
   }
 
  private:
-  template <typename Method, typename Stub, typename Request, typename Response>
-  static void Call(Method method, Stub& stub, const Request& request, Response& response) {
-    grpc::ClientContext context;
-    const grpc::Status status = (stub.*method)(&context, request, &response);
+  static void Check(const grpc::Status& status) {
     if (!status.ok()) bench::Die(status.error_message());
   }
 
-  const server::Log log_;
-  LedgerStore* store_ = nullptr;
-  double start_seconds_ = 0;
-  std::unique_ptr<server::Server> server_;
-  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
-  std::unique_ptr<v1::AccountingService::Stub> accounting_;
+  const absl::Time before_ = absl::Now();
+  bench::LocalServer server_;
+  const double start_seconds_;
+  const std::unique_ptr<v1::LedgerService::Stub> ledgers_;
+  const std::unique_ptr<v1::AccountingService::Stub> accounting_;
 };
 
 double Milliseconds(const std::function<void()>& work) {
@@ -118,8 +85,7 @@ double Milliseconds(const std::function<void()>& work) {
     work();
     times.push_back(absl::ToDoubleMilliseconds(absl::Now() - before));
   }
-  std::sort(times.begin(), times.end());
-  return times[kTimes / 2];
+  return bench::Median(times);
 }
 
 double ResidentBytes() {

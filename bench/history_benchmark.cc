@@ -53,16 +53,8 @@ class LongLedger {
     request.set_ledger(kLedger);
     request.set_writer("trainer");
     request.set_request_id(absl::StrCat("batch-", round_));
-    for (int i = 0; i < events; i += 2, ++round_) {
-      v1::SamplingEvent& sampling = *request.add_entries()->mutable_event()->mutable_sampling();
-      sampling.set_round(round_);
-      sampling.mutable_scheme()->mutable_poisson()->set_probability(0.001 * (1 + round_ % kKinds));
-      v1::SumQueryEvent& sum = *request.add_entries()->mutable_event()->mutable_sum_query();
-      sum.set_round(round_);
-      sum.mutable_query()->set_group("weights");
-      sum.mutable_query()->set_l2_norm_bound(1);
-      sum.mutable_query()->set_noise_stddev(4);
-    }
+    for (int i = 0; i < events; i += 2, ++round_)
+      bench::AddRound(round_, 0.001 * static_cast<double>(1 + round_ % kKinds), 4, request);
     bench::Check(store_->Append(std::move(request)).status());
   }
 

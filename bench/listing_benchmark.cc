@@ -7,8 +7,6 @@
 // Appends are 64 writers of 100 events a batch, each to a ledger of its own, straight into the
 // store, while a server has it open; with summaries and without them in turns. Prints one JSON
 // object.
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,65 +17,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "bench/local_server.h"
 #include "bench/many_ledgers.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
-#include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
-#include "server/server.h"
 
 namespace dpledger {
 namespace {
 
 constexpr int kLedgers = 10'000;
 constexpr int kWriters = 64;
-constexpr uint32_t kPage = 1000;
 
 void MakeLedgers(const std::string& folder) {
   auto store = bench::Must(OpenEmbeddedStore({.folder = folder}));
   bench::MakeLedgers(*store, kLedgers);
 }
 
-class BenchServer {
- public:
-  BenchServer(const std::string& folder, bool summaries) : log_(server::LogLevel::kError, 2) {
-    auto store = bench::Must(OpenEmbeddedStore({.folder = folder}));
-    store_ = store.get();
-    server::ServerOptions options;
-    options.front.address = "127.0.0.1:0";
-    options.signing = server::SigningOptions::Beside(folder);
-    options.summaries.on = summaries;
-    auto started = bench::Must(server::Server::Start(options, std::move(store), &log_));
-    server_ = std::move(started);
-    ledgers_ = v1::LedgerService::NewStub(grpc::CreateChannel(
-        absl::StrCat("127.0.0.1:", server_->port()), grpc::InsecureChannelCredentials()));
-  }
-
-  LedgerStore& store() { return *store_; }
-
-  // How many ledgers have an ε.
-  int Summarised() {
-    int found = 0;
-    v1::ListLedgersRequest request;
-    request.set_parent("projects/-");
-    request.set_page_size(kPage);
-    request.set_filter("epsilon:*");
-    do {
-      grpc::ClientContext context;
-      v1::ListLedgersResponse page;
-      const grpc::Status status = ledgers_->ListLedgers(&context, request, &page);
-      if (!status.ok()) bench::Die(status.error_message());
-      found += page.ledgers_size();
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty());
-    return found;
-  }
-
- private:
-  const server::Log log_;
-  LedgerStore* store_ = nullptr;
-  std::unique_ptr<server::Server> server_;
-  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
-};
+server::ServerOptions With(bool summaries) {
+  server::ServerOptions options;
+  options.summaries.on = summaries;
+  return options;
+}
 
 // Events a second.
 double Append(LedgerStore& store, absl::Duration time, int turn) {
@@ -92,13 +53,7 @@ double Append(LedgerStore& store, absl::Duration time, int turn) {
         request.set_writer(absl::StrCat("turn", turn));
         request.set_request_id(absl::StrCat("t", turn, "-", batch));
         for (uint64_t round = 0; round < 50; ++round) {
-          v1::SamplingEvent& sampling = *request.add_entries()->mutable_event()->mutable_sampling();
-          sampling.set_round(batch * 50 + round);
-          sampling.mutable_scheme()->mutable_poisson()->set_probability(0.01);
-          v1::SumQueryEvent& sum = *request.add_entries()->mutable_event()->mutable_sum_query();
-          sum.set_round(batch * 50 + round);
-          sum.mutable_query()->set_l2_norm_bound(1);
-          sum.mutable_query()->set_noise_stddev(1.1);
+          bench::AddRound(batch * 50 + round, 0.01, 1.1, request);
         }
         bench::Check(store.Append(std::move(request)).status());
         events += 100;
@@ -116,10 +71,10 @@ void Run(double seconds) {
   bench::Report report("listing/");
   {
     const absl::Time before = absl::Now();
-    BenchServer server(store, /*summaries=*/true);
-    while (server.Summarised() < kLedgers) {
+    const bench::LocalServer server(store, With(/*summaries=*/true));
+    const auto ledgers = v1::LedgerService::NewStub(server.Connect());
+    while (bench::CountListed(*ledgers, "epsilon:*") < kLedgers)
       absl::SleepFor(absl::Milliseconds(50));
-    }
     report.Add("summarise_10000_s", absl::ToDoubleSeconds(absl::Now() - before), "s");
   }
   // The best of several turns: another's load only takes away.
@@ -127,7 +82,7 @@ void Run(double seconds) {
   constexpr int kTurns = 5;
   for (int turn = 0; turn < 2 * kTurns; ++turn) {
     const bool summaries = turn % 2 == 0;
-    BenchServer server(store, summaries);
+    bench::LocalServer server(store, With(summaries));
     double& best = summaries ? with : without;
     best = std::max(best,
                     Append(server.store(), absl::Seconds(std::max(1.0, seconds / kTurns)), turn));

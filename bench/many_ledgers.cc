@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
 
 namespace dpledger::bench {
@@ -14,14 +15,8 @@ namespace {
 constexpr int kMakers = 64;
 
 void Make(LedgerStore& store, int number) {
-  v1::CreateLedgerRequest request;
-  request.set_name(LedgerCalled(number));
-  request.set_request_id("create");
-  v1::Declaration& declaration = *request.mutable_declaration();
-  declaration.set_dataset(absl::StrCat("data-", number % 100));
-  declaration.set_unit_of_privacy("example");
-  declaration.set_adjacency(v1::ADD_OR_REMOVE_ONE);
-  declaration.set_parameters(v1::FIXED);
+  v1::CreateLedgerRequest request = NewLedger(LedgerCalled(number));
+  request.mutable_declaration()->set_dataset(absl::StrCat("data-", number % 100));
   Check(store.Create(request).status());
   v1::AppendBatchRequest batch;
   batch.set_ledger(LedgerCalled(number));

@@ -1,4 +1,4 @@
-// The ledger of a benchmark, as it is asked for.
+// The ledger of a benchmark, and its rounds, as they are asked for.
 #pragma once
 
 #include <string>
@@ -22,6 +22,19 @@ inline v1::CreateLedgerRequest NewLedger(const std::string& name) {
   request.set_request_id("create");
   *request.mutable_declaration() = Declared();
   return request;
+}
+
+// A trainer's round: a sampling event and a sum query.
+inline void AddRound(uint64_t round, double probability, double noise_stddev,
+                     v1::AppendBatchRequest& batch) {
+  v1::SamplingEvent& sampling = *batch.add_entries()->mutable_event()->mutable_sampling();
+  sampling.set_round(round);
+  sampling.mutable_scheme()->mutable_poisson()->set_probability(probability);
+  v1::SumQueryEvent& sum = *batch.add_entries()->mutable_event()->mutable_sum_query();
+  sum.set_round(round);
+  sum.mutable_query()->set_group("weights");
+  sum.mutable_query()->set_l2_norm_bound(1);
+  sum.mutable_query()->set_noise_stddev(noise_stddev);
 }
 
 }  // namespace dpledger::bench

@@ -31,16 +31,8 @@ v1::AppendBatchRequest RunOf(const std::string& name, int number) {
   request.set_ledger(name);
   request.set_writer("trainer");
   request.set_request_id("run");
-  for (uint64_t round = 0; round < kRounds; ++round) {
-    v1::SamplingEvent& sampling = *request.add_entries()->mutable_event()->mutable_sampling();
-    sampling.set_round(round);
-    sampling.mutable_scheme()->mutable_poisson()->set_probability(0.01);
-    v1::SumQueryEvent& sum = *request.add_entries()->mutable_event()->mutable_sum_query();
-    sum.set_round(round);
-    sum.mutable_query()->set_group("weights");
-    sum.mutable_query()->set_l2_norm_bound(1);
-    sum.mutable_query()->set_noise_stddev(0.8 + 1e-4 * number);
-  }
+  for (uint64_t round = 0; round < kRounds; ++round)
+    bench::AddRound(round, 0.01, 0.8 + 1e-4 * number, request);
   return request;
 }
 

@@ -80,19 +80,7 @@ v1::AppendRequest FirstMessage(const std::string& ledger) {
   v1::AppendBatchRequest& batch = *request.mutable_batch();
   batch.set_ledger(ledger);
   batch.set_writer("trainer");
-  for (int i = 0; i < kEventsPerMessage / 2; ++i) {
-    batch.add_entries()
-        ->mutable_event()
-        ->mutable_sampling()
-        ->mutable_scheme()
-        ->mutable_poisson()
-        ->set_probability(0.01);
-    v1::SumQuery& query =
-        *batch.add_entries()->mutable_event()->mutable_sum_query()->mutable_query();
-    query.set_group("weights");
-    query.set_l2_norm_bound(1);
-    query.set_noise_stddev(1.1);
-  }
+  for (int i = 0; i < kEventsPerMessage / 2; ++i) bench::AddRound(0, 0.01, 1.1, batch);
   for (v1::NewEntry& entry : *batch.mutable_entries())
     entry.mutable_claimed_time()->set_seconds(1'700'000'040);
   return request;
