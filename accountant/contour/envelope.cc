@@ -110,37 +110,50 @@ double Envelope::LogBoundAt(size_t index, double y) {
   return std::isnan(bound) ? 0 : std::fmin(0, bound);
 }
 
+Envelope::Height Envelope::SampledHeight(double k, double eta, double digits) {
+  Height height;
+  height.eta = eta;
+  const Rule rule = RuleForSampled(step_, power_, k, eta, digits);
+  if (rule.size == 0) return height;
+  height.size = Padded(rule.size);
+  height.nodes.resize(2 * height.size);
+  kept_ += 2 * height.size;
+  FillEnvelope(NodesOf(step_, rule, nullptr), power_ - k, eta, height.nodes.data(),
+               height.nodes.data() + height.size);
+  for (size_t i = 0; i < rule.size; ++i) {
+    const double t = (rule.first + static_cast<double>(i)) * rule.step;
+    height.nodes[i] += k * (std::log(step_.q) + step_.mu * (t - step_.mu / 2));
+  }
+  height.shift = std::log(rule.step) - kLogSqrtTwoPi - log_mgf_;
+  height.error = rule.error;
+  return height;
+}
+
 double Envelope::LogBoundBySampled(double y) {
-  constexpr double kDigits = 12, kSlack = 1e-9;
-  constexpr size_t kHeightsOfSampled = 8;
-  if (sampled_heights_.empty()) {
-    sampled_heights_.resize(kHeightsOfSampled);
-    for (size_t i = 0; i < kHeightsOfSampled; ++i) {
-      Height& height = sampled_heights_[i];
-      height.eta = 0.9 * kPi / step_.mu * std::exp2(-static_cast<double>(i));
-      const Rule rule = RuleForSampled(step_, power_, height.eta, kDigits);
-      if (rule.size == 0) continue;
-      height.size = Padded(rule.size);
-      height.nodes.resize(2 * height.size);
-      kept_ += 2 * height.size;
-      FillEnvelope(NodesOf(step_, rule, nullptr), power_ - 1, height.eta, height.nodes.data(),
-                   height.nodes.data() + height.size);
-      for (size_t k = 0; k < rule.size; ++k) {
-        const double t = (rule.first + static_cast<double>(k)) * rule.step;
-        height.nodes[k] += std::log(step_.q) + step_.mu * (t - step_.mu / 2);
-      }
-      height.shift = std::log(rule.step) - kLogSqrtTwoPi - log_mgf_;
-      height.error = rule.error * sampled_;
+  constexpr double kSlack = 1e-9;
+  const auto sum = [](const Height& height, double at) {
+    return SumEnvelope(height.nodes.data(), height.nodes.data() + height.size, height.size,
+                       height.shift, at);
+  };
+  if (by_k_.empty()) {
+    for (const double k : {1.0, 2.0, 4.0, 8.0}) {
+      const Height still = SampledHeight(k, 0, 26);
+      if (still.size == 0) continue;
+      by_k_.push_back({sum(still, 0) * (1 - kSlack), {}});
+      for (double turn = 0.9 * kPi; turn > 0.01; turn /= 2)
+        by_k_.back().heights.push_back(SampledHeight(k, turn / step_.mu, 12));
     }
   }
-  double least = sampled_;
-  for (const Height& height : sampled_heights_) {
-    if (height.size == 0) continue;
-    const double sum = SumEnvelope(height.nodes.data(), height.nodes.data() + height.size,
-                                   height.size, height.shift, y);
-    least = std::fmin(least, std::exp(height.eta * height.eta / 2) * (sum + height.error));
+  double best = 0;
+  for (const Sampled& sampled : by_k_) {
+    for (const Height& height : sampled.heights) {
+      if (height.size == 0) continue;
+      const double turned = std::exp(height.eta * height.eta / 2) *
+                            (sum(height, y) + height.error * sampled.mean) * (1 + kSlack);
+      best = std::fmin(best, turned - sampled.mean);
+    }
   }
-  return std::fmin(0, least * (1 + kSlack) - sampled_ * (1 - kSlack));
+  return best;
 }
 
 double Envelope::LogBound(double y, size_t& height) {
@@ -148,7 +161,7 @@ double Envelope::LogBound(double y, size_t& height) {
   // Heavy jumps, or few: s² has the greater part there, and a height of its own may show more.
   const double turn = y * step_.mu;
   const double by_moments = sampled_ > 0 ? LogBoundByMoments(y) : 0;
-  const bool rare = sampled_square_ < 0.1 * sampled_;  // inclusions do not show
+  const bool rare = step_.mu < 1;  // noise so great that hardly an inclusion shows
   const bool alone = rare && by_moments < 0 && turn * turn * sampled_square_ < 0.5;
   if (alone || step_.cut.exists()) return by_moments;
   const double by_heights = std::fmin(by_moments, LogBoundByHeights(y, height));

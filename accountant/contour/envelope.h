@@ -35,8 +35,9 @@ class Envelope {
   void TakeMoments();
   double LogBoundByMoments(double y) const;
   double LogBoundByHeights(double y, size_t& height);
-  // A's part of outcomes at which the record was sampled turns, the rest counts whole.
+  // The mean of r^k turns, the rest of A counts whole; at a few k.
   double LogBoundBySampled(double y);
+  Height SampledHeight(double k, double eta, double digits);
 
   Step step_;
   double power_, log_mgf_, digits_;
@@ -45,8 +46,12 @@ class Envelope {
   // below, that of its square from above. A fine step's alone.
   double sampled_ = 0, sampled_square_ = 0;
   double cut_error_ = 0;
-  // Built when first used, each half as high as the one before; the latter of sampled outcomes.
-  std::vector<Height> heights_, sampled_heights_;
+  std::vector<Height> heights_;  // built when first used, each half as high as the one before
+  struct Sampled {
+    double mean;  // of r^k, from below
+    std::vector<Height> heights;
+  };
+  std::vector<Sampled> by_k_;
 };
 
 }  // namespace dpledger::accountant::contour

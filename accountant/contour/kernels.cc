@@ -193,30 +193,37 @@ Weighted WeightsOf(const Nodes& nodes, double power, double* weights) {
 NearOne NearOneOf(const Nodes& nodes, double power) {
   const D d;
   constexpr double u = kUnitRoundoff;
-  const V a = Constant(power), one = Constant(1);
+  // (1+u)^a - 1 - au; for a near 1 the same as (1+u)((1+u)^{a-1} - 1) - (a-1)u, where u does not
+  // cancel. `factor`: a or a - 1.
+  const bool near = std::fabs(power - 1) < 0.5;
+  const V a = Constant(power), factor = Constant(near ? power - 1 : power), one = Constant(1);
   const double base = BaseLossFactor(nodes);
   Sum sum, error;
   ForNodes(nodes, [&](size_t i, size_t part, V index, V t) HWY_ATTR {
     const V v = BaseLoss(nodes, t), l = hn::LoadU(d, nodes.loss + i);
-    const V al = hn::Mul(a, l);
+    const V fl = hn::Mul(factor, l);
     const V log_normal = Inside(nodes, index, hn::Neg(HalfSquare(t)));
     const V normal = ExpOf(d, log_normal);
-    const V powered = ExpOf(d, hn::Add(log_normal, al));
+    const V powered = ExpOf(d, hn::Add(log_normal, hn::Mul(a, l)));
+    const V level = near ? ExpOf(d, hn::Add(log_normal, l)) : normal;
     const V risen = hn::Mul(Constant(nodes.q), ExpOf(d, hn::Add(log_normal, v)));
-    // e^{-t²/2}(e^{al} - 1) and e^{-t²/2} u.
-    const V first = hn::IfThenElse(hn::Gt(al, one), hn::Sub(powered, normal),
-                                   hn::Mul(normal, ExpM1Of(d, hn::Min(al, one))));
+    // e^{-t²/2} times the first term, and times u.
+    const V first = hn::IfThenElse(hn::Gt(fl, one), hn::Sub(powered, level),
+                                   hn::Mul(level, ExpM1Of(d, hn::Min(fl, one))));
     const V second =
         hn::IfThenElse(hn::Gt(v, one), hn::Sub(risen, hn::Mul(Constant(nodes.q), normal)),
                        hn::Mul(normal, hn::Mul(Constant(nodes.q), ExpM1Of(d, hn::Min(v, one)))));
-    const V sloped = hn::Mul(a, second);
+    const V sloped = hn::Mul(factor, second);
     sum.Add(part, hn::Sub(first, sloped));
     const V r = Posterior(nodes, v, l);
     const V own = hn::Mul(hn::Add(hn::Abs(first), hn::Abs(sloped)),
                           hn::Mul(Constant(2 * u), hn::Add(Constant(8), hn::Mul(t, t))));
-    const V by_loss = hn::Mul(Constant(16 * u), hn::Mul(hn::Abs(al), powered));
-    const V by_base = hn::Mul(hn::Mul(hn::Abs(a), BaseLossError(nodes, base, t)),
-                              hn::Add(hn::Mul(r, powered), risen));
+    const V of_level = near ? hn::Abs(first) : hn::Zero(d);
+    const V by_loss = hn::Mul(
+        Constant(16 * u), hn::Add(hn::Mul(hn::Abs(fl), powered), hn::Mul(hn::Abs(l), of_level)));
+    const V by_base = hn::Mul(BaseLossError(nodes, base, t),
+                              hn::Add(hn::Mul(hn::Abs(factor), hn::Add(hn::Mul(r, powered), risen)),
+                                      hn::Mul(r, of_level)));
     error.Add(part, hn::Add(own, hn::Add(by_loss, by_base)));
   });
   return {sum.Total(), error.Total()};

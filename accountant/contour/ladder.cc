@@ -274,8 +274,8 @@ bool Same(const Widths& steps) {
 // Whether the steps are in the range in which the search was measured to end soon; outside it a
 // question may take many seconds.
 bool Applies(const std::vector<Step>& steps) {
-  constexpr double kLeastProbability = 1e-8, kGreatestCount = 1e9;
-  constexpr double kLeastNoise = 0.1, kGreatestNoise = 1000;
+  constexpr double kLeastProbability = 1e-15, kGreatestCount = 0x1p53;
+  constexpr double kLeastNoise = 0.02, kGreatestNoise = 1000;
   constexpr size_t kGreatestKinds = 8;
   const auto within = [](const Step& step) {
     return step.q >= kLeastProbability && step.q < 1 && step.count <= kGreatestCount &&

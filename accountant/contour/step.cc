@@ -55,9 +55,9 @@ double StepSize(const Step& step, double power, double y, double digits, double 
 
 // From `low` to `high`. The part left out is at most 3e^{-margin²/2} of A: past the ends the
 // log-integrand falls with a slope that starts at `margin` and grows (CLAIM.md, line "ends").
-Rule RuleOver(const Step& step, double power, double h, double margin) {
+Rule RuleOver(const Step& step, double power, double h, double margin, double k = 1) {
   const double low = power >= 0 ? -margin : power * step.mu * step.q - margin;
-  const double high = std::fmin(std::fmax(power, 1) * step.mu + margin, step.cut.at);
+  const double high = std::fmin(std::fmax(power, k) * step.mu + margin, step.cut.at);
   Rule rule{std::floor(low / h), h, 0, 3 * std::exp(-margin * margin / 2)};
   const double size = std::ceil(high / h) - rule.first + 1;
   if (size > 0 && size < kGreatestNodes) rule.size = static_cast<size_t>(size);
@@ -128,11 +128,11 @@ Rule RuleForEnvelope(const Step& step, double power, double eta, double digits) 
   return rule;
 }
 
-Rule RuleForSampled(const Step& step, double power, double eta, double digits) {
+Rule RuleForSampled(const Step& step, double power, double k, double eta, double digits) {
   const double strip = std::fmin(0.98 * kPi / step.mu - eta, 0.5 * kPi / step.mu);
-  const double h = StepSize(step, power - 1, 0, digits, strip, eta);
-  Rule rule = RuleOver(step, power, h, MarginFor(digits));
-  if (power < 1) rule.error *= std::exp((power - 1) * std::log(std::cos(step.mu * eta / 2)));
+  const double h = StepSize(step, power - k, 0, digits, strip, eta);
+  Rule rule = RuleOver(step, power, h, MarginFor(digits), k);
+  if (power < k) rule.error *= std::exp((power - k) * std::log(std::cos(step.mu * eta / 2)));
   rule.error += 2 * std::exp(-digits);
   return rule;
 }

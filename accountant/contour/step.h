@@ -66,8 +66,9 @@ Rule RuleOfStep(const Step& step, double power, double greatest_y, double digits
 
 // The rule for an envelope at height eta; its error is relative to A too.
 Rule RuleForEnvelope(const Step& step, double power, double eta, double digits);
-// The same of the outcomes at which the record was sampled, relative to their share of A.
-Rule RuleForSampled(const Step& step, double power, double eta, double digits);
+// The same of r^k in place of 1, r the probability that the record was sampled given t, relative to
+// the mean of r^k.
+Rule RuleForSampled(const Step& step, double power, double k, double eta, double digits);
 
 // What the sums over nodes leave out or have too much as they stop at the step's cut, relative to
 // A, at heights up to the cut's width; and what the mean of u has past it.

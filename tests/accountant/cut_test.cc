@@ -24,75 +24,61 @@ using exact::Real;
 
 constexpr Real kPi = 3.14159265358979323846264338327950288L;
 
-Real Kept(const Cut &cut, Real t) {
+Real Kept(const Cut& cut, Real t) {
   return cut.exists() ? std::exp(-std::exp((t - cut.at) / cut.width)) : 1;
 }
 
 // A(w) - 1 of the step with its cut: E[N((1+u)^w - 1)] - wE[u] - E[1 - N], term
 // by term.
-Complex CutNearOne(const Step &step, Complex w, Real kStep = 1.0L / 128) {
-  const Real farthest = step.cut.at + 5 * step.cut.width, q = step.q,
-             mu = step.mu;
+Complex CutNearOne(const Step& step, Complex w, Real kStep = 1.0L / 128) {
+  const Real farthest = step.cut.at + 5 * step.cut.width, q = step.q, mu = step.mu;
   Complex sum = 0;
   for (Real i = std::floor(-40 / kStep); i * kStep < farthest + mu + 12; ++i) {
-    const Real t = i * kStep, v = mu * t - mu * mu / 2,
-               kept = Kept(step.cut, t);
+    const Real t = i * kStep, v = mu * t - mu * mu / 2, kept = Kept(step.cut, t);
     const Complex wl = w * exact::Loss(q, mu, t);
     // e^{wl} - 1 by its half angle, which keeps its digits.
     const Complex half = std::exp(wl / 2.0L);
     const Complex risen =
         std::abs(wl) < 0.01L
-            ? wl *
-                  (1.0L +
-                   wl / 2.0L *
-                       (1.0L +
-                        wl / 3.0L *
-                            (1.0L +
-                             wl / 4.0L *
-                                 (1.0L + wl / 5.0L *
-                                             (1.0L + wl / 6.0L *
-                                                         (1.0L + wl / 7.0L))))))
+            ? wl * (1.0L +
+                    wl / 2.0L *
+                        (1.0L +
+                         wl / 3.0L *
+                             (1.0L +
+                              wl / 4.0L *
+                                  (1.0L + wl / 5.0L * (1.0L + wl / 6.0L * (1.0L + wl / 7.0L))))))
             : half * half - 1.0L;
-    const Complex term =
-        (kept > 0 ? kept * risen : 0) - w * q * std::expm1(v) - (1 - kept);
+    const Complex term = (kept > 0 ? kept * risen : 0) - w * q * std::expm1(v) - (1 - kept);
     sum += std::exp(-t * t / 2) * term;
   }
   return sum * kStep / std::sqrt(2 * kPi);
 }
 
 Complex Log1P(Complex x) {
-  if (std::abs(x) > 0.001L)
-    return std::log(1.0L + x);
-  return x * (1.0L - x / 2.0L *
-                         (1.0L - x * 2.0L / 3.0L *
-                                     (1.0L - x * 3.0L / 4.0L *
-                                                 (1.0L - x * 4.0L / 5.0L))));
+  if (std::abs(x) > 0.001L) return std::log(1.0L + x);
+  return x * (1.0L -
+              x / 2.0L *
+                  (1.0L - x * 2.0L / 3.0L * (1.0L - x * 3.0L / 4.0L * (1.0L - x * 4.0L / 5.0L))));
 }
 
 // Cuts among the outcomes that count.
-const Step kLow[] = {{0.3, 1.5, 0, 1, false, nullptr, {4, 0.3}},
-                     {0.05, 0.7, 0, 1, false, nullptr, {5, 0.2}},
-                     {0.3, 1.5, 0, 1, true, nullptr, {4, 0.25}},
-                     {1e-3, 0.01, 0, 1, false, nullptr, {4.5, 0.4}},
-                     {1e-3, 0.01, 0, 1, true, nullptr, {4.5, 0.4}},
-                     {1e-3, 0.01, 0, 1, false, nullptr, {5, 0.05}},
-                     {0.3, 0.1, 0, 1, false, nullptr, {5, 0.05}}};
+const Step kLow[] = {
+    {0.3, 1.5, 0, 1, false, nullptr, {4, 0.3}},    {0.05, 0.7, 0, 1, false, nullptr, {5, 0.2}},
+    {0.3, 1.5, 0, 1, true, nullptr, {4, 0.25}},    {1e-3, 0.01, 0, 1, false, nullptr, {4.5, 0.4}},
+    {1e-3, 0.01, 0, 1, true, nullptr, {4.5, 0.4}}, {1e-3, 0.01, 0, 1, false, nullptr, {5, 0.05}},
+    {0.3, 0.1, 0, 1, false, nullptr, {5, 0.05}}};
 
 // The greatest distance of K from the truth, at y = k·spacing of a line whose
 // rule has `digits`.
-double WorstOfSums(const Step &step, double c, double spacing, double digits) {
-  const Real power = Power(step, c),
-             level = Log1P(CutNearOne(step, power)).real();
+double WorstOfSums(const Step& step, double c, double spacing, double digits) {
+  const Real power = Power(step, c), level = Log1P(CutNearOne(step, power)).real();
   StepOnLine found;
   double work = 1e9;
-  if (!PutOnLine(step, c, spacing, 4, digits, work, found))
-    return 0; // lost in its error
-  EXPECT_LE(std::fabs(found.log_mgf - level), found.log_mgf_error)
-      << step.q << " " << c;
+  if (!PutOnLine(step, c, spacing, 4, digits, work, found)) return 0;  // lost in its error
+  EXPECT_LE(std::fabs(found.log_mgf - level), found.log_mgf_error) << step.q << " " << c;
   for (size_t k = 0; k < 4; ++k) {
     const Real y = spacing * static_cast<Real>(k + 1);
-    const Complex log =
-        Log1P(CutNearOne(step, {power, step.add ? -y : y})) - level;
+    const Complex log = Log1P(CutNearOne(step, {power, step.add ? -y : y})) - level;
     EXPECT_LE(std::fabs(found.log_modulus[k] - log.real()), found.error[k])
         << step.q << " " << c << " " << y << " " << digits;
     EXPECT_LE(std::fabs(found.phase[k] - log.imag()), found.error[k])
@@ -103,13 +89,12 @@ double WorstOfSums(const Step &step, double c, double spacing, double digits) {
 
 TEST(Cut, SumsAreWithinTheirErrors) {
   int large = 0;
-  for (const Step &step : kLow) {
+  for (const Step& step : kLow) {
     for (const double c : {0.5, 2.0, 7.0}) {
       // The outcomes past the cut are the largest error, or the rule is.
       large += WorstOfSums(step, c, 0.1, 40) > 1e-9;
       for (const double digits : {1.0, 2.0, 4.0, 6.0}) {
-        for (const double spacing : {0.1, 3.0, 1e3, 1e5})
-          WorstOfSums(step, c, spacing, digits);
+        for (const double spacing : {0.1, 3.0, 1e3, 1e5}) WorstOfSums(step, c, spacing, digits);
       }
       const Limits limits;
       Tilting tilting({step}, limits);
@@ -126,8 +111,7 @@ TEST(Cut, EnvelopeIsAboveTheTransform) {
                     Step{1e-7, 0.5, 0, 0x1p45, true, nullptr, {14, 0.1}},
                     Step{1e-9, 0.01, 0, 0x1p50, true, nullptr, {20, 0.05}}}) {
     for (const double c : {3.0, 1e3, 1e5}) {
-      const Real power = Power(step, c),
-                 level = Log1P(CutNearOne(step, power)).real();
+      const Real power = Power(step, c), level = Log1P(CutNearOne(step, power)).real();
       Envelope envelope(step, c, 0, 40);
       size_t height = 3;
       double least = 0;
@@ -156,12 +140,9 @@ TEST(Cut, LeavesOutALittleOfDelta) {
         Real left_out = 0;
         constexpr Real kStep = 1.0L / 256;
         for (Real t = -10; t < 60 + mu; t += kStep) {
-          const Real x =
-              std::exp((t - cut.steps[0].cut.at) / cut.steps[0].cut.width);
-          const Real without = std::exp(-t * t / 2),
-                     with = std::exp(-(t - mu) * (t - mu) / 2);
-          left_out -= (add ? without : (1 - step.q) * without + step.q * with) *
-                      std::expm1(-x);
+          const Real x = std::exp((t - cut.steps[0].cut.at) / cut.steps[0].cut.width);
+          const Real without = std::exp(-t * t / 2), with = std::exp(-(t - mu) * (t - mu) / 2);
+          left_out -= (add ? without : (1 - step.q) * without + step.q * with) * std::expm1(-x);
         }
         left_out *= step.count * kStep / std::sqrt(2 * kPi);
         EXPECT_GE(cut.left_out, left_out) << delta << " " << mu;
@@ -175,47 +156,40 @@ TEST(Cut, LeavesOutALittleOfDelta) {
 // δ(ε) of `count` steps, by a sum along the line through the saddle of the
 // measure that is cut where the rest matters to δ by less than 1e-9.
 class ExactLine {
-public:
+ public:
   ExactLine(Step step, double delta) : step_(step) {
-    const Real reach =
-        std::sqrt(2 * (std::log(step.count) - std::log(delta) + 28));
-    step_.cut = {static_cast<double>(reach + 1 + (step.add ? 0 : step.mu)),
-                 0.02};
+    const Real reach = std::sqrt(2 * (std::log(step.count) - std::log(delta) + 28));
+    step_.cut = {static_cast<double>(reach + 1 + (step.add ? 0 : step.mu)), 0.02};
   }
   Real Delta(Real epsilon) const {
     Real low = std::log(1e-3L), high = std::log(1e13L);
     while (high - low > 1e-3L) {
       const Real a = (2 * low + high) / 3, b = (low + 2 * high) / 3;
-      const bool falls = LogIntegrand(std::exp(a), epsilon) >
-                         LogIntegrand(std::exp(b), epsilon);
+      const bool falls = LogIntegrand(std::exp(a), epsilon) > LogIntegrand(std::exp(b), epsilon);
       (falls ? low : high) = falls ? a : b;
     }
-    const Real c = std::exp((low + high) / 2), h = c * 1e-3L,
-               level = LogIntegrand(c, epsilon);
-    const Real curvature = (LogIntegrand(c + h, epsilon) - 2 * level +
-                            LogIntegrand(c - h, epsilon)) /
-                           (h * h);
+    const Real c = std::exp((low + high) / 2), h = c * 1e-3L, level = LogIntegrand(c, epsilon);
+    const Real curvature =
+        (LogIntegrand(c + h, epsilon) - 2 * level + LogIntegrand(c - h, epsilon)) / (h * h);
     const Real spacing = 0.2L / std::sqrt(curvature);
-    Real sum = 0.5L; // in units of the node at c
+    Real sum = 0.5L;  // in units of the node at c
     for (int k = 1; k < 4000; ++k) {
       const Complex z(c, k * spacing);
-      const Complex term = std::exp(static_cast<Real>(step_.count) *
-                                        Log1P(CutNearOne(step_, Of(z), kStep)) -
-                                    z * epsilon - level) /
-                           (z * (z + 1.0L));
+      const Complex term =
+          std::exp(static_cast<Real>(step_.count) * Log1P(CutNearOne(step_, Of(z), kStep)) -
+                   z * epsilon - level) /
+          (z * (z + 1.0L));
       sum += term.real();
-      if (k > 40 && std::abs(term) < 1e-15L * std::fabs(sum))
-        break;
+      if (k > 40 && std::abs(term) < 1e-15L * std::fabs(sum)) break;
     }
     return std::exp(level) * sum * spacing / kPi;
   }
 
-private:
+ private:
   static constexpr Real kStep = 1.0L / 24;
   Complex Of(Complex z) const { return step_.add ? -z : z + 1.0L; }
   Real LogIntegrand(Real c, Real epsilon) const {
-    const Real k = step_.count * Log1P(CutNearOne(step_, Of(c), kStep)).real() -
-                   c * epsilon;
+    const Real k = step_.count * Log1P(CutNearOne(step_, Of(c), kStep)).real() - c * epsilon;
     return std::isfinite(k) ? k - std::log(c) - std::log1p(c) : 1e300L;
   }
   Step step_;
@@ -228,8 +202,7 @@ constexpr Real kOfLine = 1e-7L;
 TEST(Cut, EnclosesTheContourOfSumsInLongDouble) {
   std::mt19937_64 random(31);
   const auto log_uniform = [&](double low, double high) {
-    return low * std::pow(high / low,
-                          std::uniform_real_distribution<double>()(random));
+    return low * std::pow(high / low, std::uniform_real_distribution<double>()(random));
   };
   int narrow = 0;
   for (int i = 0; i < 18; ++i) {
@@ -243,14 +216,11 @@ TEST(Cut, EnclosesTheContourOfSumsInLongDouble) {
       Options options;
       options.method = Method::kContour;
       const absl::StatusOr<Answer> answer =
-          ComputeEpsilonIn(add ? Direction::kAdd : Direction::kRemove,
-                           composition, delta, options);
+          ComputeEpsilonIn(add ? Direction::kAdd : Direction::kRemove, composition, delta, options);
       ASSERT_TRUE(answer.ok()) << answer.status();
-      if (answer->value.RelativeGap() > 1e-4)
-        continue;
+      if (answer->value.RelativeGap() > 1e-4) continue;
       ++narrow;
-      const ExactLine exact({q, 1 / z, 0, static_cast<double>(count), add},
-                            delta);
+      const ExactLine exact({q, 1 / z, 0, static_cast<double>(count), add}, delta);
       EXPECT_GE(exact.Delta(answer->value.lower()), delta * (1 - kOfLine))
           << q << " " << z << " " << count << " " << delta << " " << add;
       EXPECT_LE(exact.Delta(answer->value.upper()), delta * (1 + kOfLine))
@@ -260,5 +230,5 @@ TEST(Cut, EnclosesTheContourOfSumsInLongDouble) {
   EXPECT_GT(narrow, 20);
 }
 
-} // namespace
-} // namespace dpledger::accountant::contour
+}  // namespace
+}  // namespace dpledger::accountant::contour

@@ -31,12 +31,10 @@ Complex NearOne(Real q, Real mu, Complex w) {
     Complex term = 0;
     if (std::abs(wl) < 1) {
       Complex power = wl * wl / 2.0L;
-      for (int k = 3; k < 40; ++k, power *= wl / static_cast<Real>(k - 1))
-        term += power;
+      for (int k = 3; k < 40; ++k, power *= wl / static_cast<Real>(k - 1)) term += power;
       // l - u.
       Real concave = 0, rest = -l * l / 2;
-      for (int k = 3; k < 40; ++k, rest *= l / (k - 1))
-        concave += rest;
+      for (int k = 3; k < 40; ++k, rest *= l / (k - 1)) concave += rest;
       term += w * concave;
     } else {
       term = std::exp(wl) - 1.0L - w * q * std::expm1(mu * t - mu * mu / 2);
@@ -48,11 +46,9 @@ Complex NearOne(Real q, Real mu, Complex w) {
 
 // log(1 + x) for small x, to 1e-18 of it.
 Complex Log1P(Complex x) {
-  if (std::abs(x) > 0.01L)
-    return std::log(1.0L + x);
+  if (std::abs(x) > 0.01L) return std::log(1.0L + x);
   Complex sum = 0, power = x;
-  for (int k = 1; k < 14; ++k, power *= -x)
-    sum += power / static_cast<Real>(k);
+  for (int k = 1; k < 14; ++k, power *= -x) sum += power / static_cast<Real>(k);
   return sum;
 }
 
@@ -83,22 +79,39 @@ const Case kBelowZero[] = {{{1e-3, 1.0 / 4096, 0, 0x1p40, false}, -0.5},
 TEST(SmallSteps, KHasItsOwnDigits) {
   std::vector<Case> cases(std::begin(kCases), std::end(kCases));
   cases.insert(cases.end(), std::begin(kBelowZero), std::end(kBelowZero));
-  for (const auto &[step, c] : cases) {
+  for (const auto& [step, c] : cases) {
     const Limits limits;
     Tilting tilting({step}, limits);
     const Saddle at = tilting.At(c);
-    const Real truth =
-        step.count * Log1P(NearOne(step.q, step.mu, Power(step, c))).real();
-    EXPECT_NEAR(at.log_mgf, static_cast<double>(truth), at.error)
-        << step.q << " " << step.mu;
+    const Real truth = step.count * Log1P(NearOne(step.q, step.mu, Power(step, c))).real();
+    EXPECT_NEAR(at.log_mgf, static_cast<double>(truth), at.error) << step.q << " " << step.mu;
     EXPECT_LT(at.error, 2e-4) << step.q << " " << step.mu;
     StepOnLine on_line;
     double work = 1e9;
-    ASSERT_TRUE(
-        PutOnLine(step, c, 1e-3, 1, 33 + std::log(step.count), work, on_line));
+    ASSERT_TRUE(PutOnLine(step, c, 1e-3, 1, 33 + std::log(step.count), work, on_line));
     EXPECT_NEAR(step.count * on_line.log_mgf, static_cast<double>(truth),
                 step.count * on_line.log_mgf_error)
         << step.q << " " << step.mu;
+  }
+}
+
+// A(1 + c) - 1 for c so small that u would cancel: E[(1+u)((1+u)^c - 1) - cu].
+TEST(SmallSteps, KKeepsItsDigitsAtOrdersNextToZero) {
+  for (const auto& [q, mu] : {std::pair{0.0125, 4.7}, {1e-9, 2.0}, {0.9, 0.01}, {1e-4, 0.5}}) {
+    for (const double c : {0x1p-22, 0x1p-30, -0x1p-22}) {
+      Real sum = 0;
+      constexpr Real kStep = 1.0L / 16;
+      for (Real t = -14; t < mu + 15; t += kStep) {
+        const Real l = exact::Loss(q, mu, t), u = q * std::expm1(mu * t - mu * mu / 2);
+        sum += std::exp(-t * t / 2) * ((1 + u) * std::expm1(c * l) - c * u);
+      }
+      const Real truth = 0x1p50L * std::log1p(sum * kStep / std::sqrt(2 * std::acos(-1.0L)));
+      const Limits limits;
+      Tilting tilting({{q, mu, 0, 0x1p50, false}}, limits);
+      const Saddle at = tilting.At(c);
+      EXPECT_NEAR(at.log_mgf, static_cast<double>(truth), at.error) << q << " " << mu << " " << c;
+      EXPECT_LT(at.error, 1e-6 * std::fabs(truth) + 1e-3) << q << " " << mu << " " << c;
+    }
   }
 }
 
@@ -106,7 +119,7 @@ TEST(SmallSteps, KHasItsOwnDigits) {
 // less than about half of its logarithm: it takes E[e^{μt}]'s variance for that
 // of t.
 TEST(SmallSteps, EnvelopeIsAboveTheTransform) {
-  for (const auto &[step, c] : kCases) {
+  for (const auto& [step, c] : kCases) {
     const Complex power = Power(step, c);
     const Complex level = Log1P(NearOne(step.q, step.mu, power));
     Envelope envelope(step, c, 0, 40);
@@ -114,21 +127,16 @@ TEST(SmallSteps, EnvelopeIsAboveTheTransform) {
     size_t height = 3;
     for (const double wanted : {0.3, 2.0, 8.0}) {
       const Real y = wanted / deviation;
-      const double bound =
-          step.count * envelope.LogBound(static_cast<double>(y), height);
+      const double bound = step.count * envelope.LogBound(static_cast<double>(y), height);
       Real truth = 0;
       for (const Real further : {1.0L, 1.5L, 3.0L}) {
-        const Complex at = Log1P(
-            NearOne(step.q, step.mu,
-                    power + Complex(0, (step.add ? -1 : 1) * y * further)));
+        const Complex at =
+            Log1P(NearOne(step.q, step.mu, power + Complex(0, (step.add ? -1 : 1) * y * further)));
         const Real modulus = step.count * (at - level).real();
-        if (further == 1)
-          truth = modulus;
-        EXPECT_GE(bound, modulus)
-            << step.q << " " << step.mu << " y " << wanted;
+        if (further == 1) truth = modulus;
+        EXPECT_GE(bound, modulus) << step.q << " " << step.mu << " y " << wanted;
       }
-      EXPECT_LE(bound, 0.5L * truth)
-          << step.q << " " << step.mu << " y " << wanted;
+      EXPECT_LE(bound, 0.5L * truth) << step.q << " " << step.mu << " y " << wanted;
     }
   }
 }
@@ -136,8 +144,7 @@ TEST(SmallSteps, EnvelopeIsAboveTheTransform) {
 // So little noise that each inclusion shows, and nothing else: the rest of the
 // outcomes counts whole in the bound, those turn.
 TEST(SmallSteps, EnvelopeIsAboveTheTransformWhereInclusionsShow) {
-  for (const auto &[q, mu] :
-       {std::pair{1e-12, 12.0}, {1e-6, 8.0}, {1e-10, 4.0}, {1e-9, 2.0}}) {
+  for (const auto& [q, mu] : {std::pair{1e-12, 12.0}, {1e-6, 8.0}, {1e-10, 4.0}, {1e-9, 2.0}}) {
     for (const bool add : {false, true}) {
       const Step step{q, mu, 0, 0x1p53, add};
       for (const double c : {-0.75, -0.25, 0.5, 1.5}) {
@@ -153,12 +160,10 @@ TEST(SmallSteps, EnvelopeIsAboveTheTransformWhereInclusionsShow) {
           const double bound = envelope.LogBound(y / mu, height);
           Real least = 0;
           for (const Real further : {1.0L, 1.3L, 2.0L, 5.0L}) {
-            const Complex at = Log1P(NearOne(
-                q, mu, power + Complex(0, (add ? -y : y) / mu * further)));
-            EXPECT_GE(bound, (at - level).real())
-                << q << " " << c << " " << y << " " << add;
-            if (further == 1)
-              least = (at - level).real();
+            const Complex at =
+                Log1P(NearOne(q, mu, power + Complex(0, (add ? -y : y) / mu * further)));
+            EXPECT_GE(bound, (at - level).real()) << q << " " << c << " " << y << " " << add;
+            if (further == 1) least = (at - level).real();
           }
           if (mu > 4 && !add && c > 0 && y > 0.1) {
             EXPECT_LT(bound, 0.2L * least) << q << " " << c << " " << y;
@@ -181,7 +186,7 @@ double GaussianEpsilon(Real mu, Real delta) {
 // Skewness moves the loss of a Gaussian by less than 1e-7 of it here.
 TEST(SmallSteps, SoManyAreOneGaussian) {
   const double delta = 1e-6, epsilon = GaussianEpsilon(1, delta);
-  for (const auto &[q, z] : {std::pair{1e-3, 3e3},
+  for (const auto& [q, z] : {std::pair{1e-3, 3e3},
                              {1e-3, 3e4},
                              {0.1, 3e4},
                              {0.1, 1e6},
@@ -192,17 +197,12 @@ TEST(SmallSteps, SoManyAreOneGaussian) {
     for (const double more : {1.0, 1.001}) {
       Composition composition;
       composition.steps.push_back(
-          {q,
-           {z, z},
-           static_cast<uint64_t>(std::round(more * std::pow(z / q, 2)))});
-      const absl::StatusOr<Answer> answer =
-          ComputeEpsilon(composition, delta, Options());
+          {q, {z, z}, static_cast<uint64_t>(std::round(more * std::pow(z / q, 2)))});
+      const absl::StatusOr<Answer> answer = ComputeEpsilon(composition, delta, Options());
       ASSERT_TRUE(answer.ok()) << answer.status();
       EXPECT_LT(answer->value.RelativeGap(), 1e-5) << q << " " << z;
-      const Interval wider(answer->value.lower() * (1 - 1e-5),
-                           answer->value.upper() * (1 + 1e-5));
-      EXPECT_EQ(wider.Contains(epsilon), more == 1)
-          << q << " " << z << " " << epsilon;
+      const Interval wider(answer->value.lower() * (1 - 1e-5), answer->value.upper() * (1 + 1e-5));
+      EXPECT_EQ(wider.Contains(epsilon), more == 1) << q << " " << z << " " << epsilon;
     }
   }
 }
@@ -211,8 +211,7 @@ TEST(SmallSteps, SoManyAreOneGaussian) {
 // so that what was calibrated did not meet its target when it was asked about.
 TEST(SmallSteps, AFinerGapIsNoWider) {
   Composition composition;
-  composition.steps.push_back(
-      {0.15902926393446623, {342107.26, 342107.26}, 177404});
+  composition.steps.push_back({0.15902926393446623, {342107.26, 342107.26}, 177404});
   double gap = 1;
   for (const double wanted : {1e-2, 1e-3, 1e-4, 1e-9}) {
     Options options;
@@ -226,5 +225,5 @@ TEST(SmallSteps, AFinerGapIsNoWider) {
   EXPECT_LE(gap, 1e-9);
 }
 
-} // namespace
-} // namespace dpledger::accountant::contour
+}  // namespace
+}  // namespace dpledger::accountant::contour
