@@ -2,7 +2,9 @@
 // program or a server computed it, and says what its JSON says (tests/cli/fields_test.cc).
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/admin_service.pb.h"
@@ -16,6 +18,7 @@ namespace dpledger::cli {
 std::string ToText(const v1::ComputeEpsilonResponse& answer);
 std::string ToText(const v1::ComputeDeltaResponse& answer);
 std::string ToText(const v1::CalibrateResponse& answer);
+std::string ToText(const v1::CalibrationGrid& grid);
 std::string ToText(const v1::ComputeTuningCostResponse& answer);
 std::string ToText(const v1::AuditClaimResponse& answer);
 
@@ -34,6 +37,12 @@ std::string ToText(const v1::ListDatasetsResponse& list);
 std::string ToLine(const v1::Ledger& ledger, const v1::LedgerSummary& summary);
 std::string ToText(const v1::Appended& appended);
 std::string ToText(const v1::LedgerExported& exported);
+// What a verified ledger's message leaves out.
+struct VerifiedFrom {
+  int64_t registered_seconds = 0;
+  std::vector<std::string> parents;  // of a fork: each with what of it was verified
+};
+std::string ToText(const v1::LedgerVerified& message, const VerifiedFrom& from);
 std::string ToText(const v1::SpoolsImported& imported);
 std::string ToText(const v1::RegistryFollowed& followed);
 std::string ToText(const v1::ContradictionProved& proved);

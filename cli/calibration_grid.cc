@@ -1,15 +1,10 @@
 #include "cli/calibration_grid.h"
 
 #include <cmath>
-#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "cli/answer_parts.h"
-#include "cli/number_text.h"
 #include "dpledger/v1/command.pb.h"
 #include "questions/answers.h"
 
@@ -20,12 +15,6 @@ constexpr char kSteps[] = "steps", kRate[] = "sampling-probability", kBatch[] = 
 constexpr size_t kGreatestGrid = 1000;
 
 bool IsWhole(double value) { return value >= 1 && value <= 0x1p53 && value == std::floor(value); }
-
-double ValueOf(const v1::CalibrateResponse& response) {
-  return response.has_steps()                  ? static_cast<double>(response.steps())
-         : response.has_sampling_probability() ? response.sampling_probability()
-                                               : response.noise_multiplier();
-}
 
 }  // namespace
 
@@ -77,55 +66,31 @@ void AddGrid(flags::App& app, Grid& grid) {
 
 absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateRequest request,
                            Output& out) {
-  const bool per_example = grid.parameter == kBatch && request.solve() == v1::NOISE_MULTIPLIER;
-  const std::string solved = request.solve() == v1::STEPS                  ? "steps"
-                             : request.solve() == v1::SAMPLING_PROBABILITY ? "sampling probability"
-                                                                           : "noise multiplier";
-  std::string text = absl::StrFormat("%-20s %-20s %s%s\n", grid.parameter, solved, "epsilon",
-                                     per_example ? "        noise per example" : "");
   v1::CalibrationGrid answered;
-  v1::AnswerDetails details;  // of the first row that is answered, but for the method
-  std::set<std::string> methods;
   for (const double value : grid.values) {
-    if (grid.parameter == kSteps) {
-      request.set_steps(static_cast<uint64_t>(value));
-    } else {
-      request.set_sampling_probability(
-          grid.parameter == kBatch ? value / static_cast<double>(population) : value);
-    }
-    const auto response = questions::AnswerCalibrate({}, request, accountant::Limits());
     v1::CalibrationGrid::Row& row = *answered.add_rows();
     if (grid.parameter == kSteps) {
+      request.set_steps(static_cast<uint64_t>(value));
       row.set_steps(request.steps());
     } else if (grid.parameter == kBatch) {
+      request.set_sampling_probability(value / static_cast<double>(population));
       row.set_batch_size(value);
     } else {
+      request.set_sampling_probability(value);
       row.set_sampling_probability(value);
     }
-    absl::StrAppendFormat(&text, "%-20s ", TextNear(value));
+    const auto response = questions::AnswerCalibrate({}, request, accountant::Limits());
+    if (!response.ok() && !absl::IsFailedPrecondition(response.status())) return response.status();
     if (!response.ok()) {
-      if (!absl::IsFailedPrecondition(response.status())) return response.status();
-      const std::string why(response.status().message());
-      row.set_error(why);
-      absl::StrAppend(&text, why, "\n");
-    } else {
-      if (methods.empty()) details = response->details();
-      methods.insert(response->details().method());
-      const double solution = ValueOf(*response);
-      *row.mutable_answer() = *response;
-      absl::StrAppendFormat(&text, "%-20s %-14s", TextNear(solution),
-                            TextUp(response->epsilon().upper()));
-      if (per_example) {
-        // The standard deviation of the noise in the mean gradient, in units of the clipping norm.
-        row.set_noise_per_example(solution / value);
-        absl::StrAppend(&text, " ", TextNear(solution / value));
-      }
-      absl::StrAppend(&text, "\n");
+      row.set_error(std::string(response.status().message()));
+      continue;
     }
+    *row.mutable_answer() = *response;
+    // The standard deviation of the noise in the mean gradient, in units of the clipping norm.
+    if (grid.parameter == kBatch && response->has_noise_multiplier())
+      row.set_noise_per_example(response->noise_multiplier() / value);
   }
-  details.set_method(absl::StrJoin(methods, ", "));
-  if (!methods.empty()) absl::StrAppend(&text, DetailsText(details));
-  return out.Answer(text, answered);
+  return out.Answer(answered);
 }
 
 }  // namespace dpledger::cli

@@ -146,6 +146,39 @@ std::string ToText(const v1::LedgerExported& exported) {
          Row("size", exported.size()) + Row("root", HexEncode(exported.root_hash()));
 }
 
+std::string ToText(const v1::LedgerVerified& message, const VerifiedFrom& from) {
+  std::string text;
+  if (!message.verified()) {
+    text = Row("SELF-SIGNED", "no key of yours signed this: whoever made it may have made it up");
+  }
+  text += Row(message.verified() ? "verified" : "agrees with itself", message.origin());
+  text += Row("entries", message.size(), ", ", v1::LedgerState_Name(message.state()), ", of ",
+              Counted(message.writers(), "writer", "writers"));
+  text += Row("root", HexEncode(message.root_hash()));
+  for (const std::string& signer : message.signed_by()) text += Row("signed by log", signer);
+  text +=
+      Row("registered", "by ", TimeText(from.registered_seconds), ", as the server's clock says");
+  for (const v1::LedgerVerified::Cosigner& witness : message.witnessed_by()) {
+    text += Row("signed by witness", witness.key(), " at ",
+                TimeText(static_cast<int64_t>(witness.unix_seconds())));
+  }
+  if (message.unknown_signatures_size() > 0) {
+    text += Row("not looked at", "signatures by ",
+                absl::StrJoin(message.unknown_signatures(), ", "), ", whose keys were not given");
+  }
+  text += Row("registry", message.registry_origin(), ", ", message.registry_size(), " entries");
+  text += Row("head", "the registry's latest, after ", message.registrations(),
+              " registration(s), each the beginning of the next");
+  if (message.older() > 0) text += Row("carries on", message.older(), " older checkpoint(s)");
+  for (const std::string& parent : from.parents) text += Row("fork of", parent);
+  if (message.events_agree()) text += Row("events.jsonl", "says what the entries say");
+  if (message.has_statement_delta())
+    text += Row("statement", "agrees, at delta ", message.statement_delta());
+  if (message.has_answer()) text += ToText(message.answer());
+  if (message.has_delta_answer()) text += ToText(message.delta_answer());
+  return text;
+}
+
 std::string ToText(const v1::SpoolsImported& imported) {
   std::string text;
   for (const v1::SpoolsImported::Spool& spool : imported.spools()) {

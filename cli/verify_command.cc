@@ -3,10 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/hex.h"
 #include "base/status.h"
-#include "cli/answer_parts.h"
 #include "cli/bundle_check.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -90,43 +87,6 @@ v1::LedgerVerified MessageOf(const VerifiedLineage& lineage) {
   return message;
 }
 
-// The message, with the time and the names that it leaves out.
-std::string TextOf(const v1::LedgerVerified& message, const VerifiedLineage& lineage) {
-  std::string text;
-  if (!message.verified()) {
-    text = Row("SELF-SIGNED", "no key of yours signed this: whoever made it may have made it up");
-  }
-  text += Row(message.verified() ? "verified" : "agrees with itself", message.origin());
-  text += Row("entries", message.size(), ", ", v1::LedgerState_Name(message.state()));
-  text += Row("root", HexEncode(message.root_hash()));
-  for (const std::string& signer : message.signed_by()) text += Row("signed by log", signer);
-  text += Row("registered", "by ", TimeText(lineage.own().evidence().registered_seconds()),
-              ", as the server's clock says");
-  for (const v1::LedgerVerified::Cosigner& witness : message.witnessed_by()) {
-    text += Row("signed by witness", witness.key(), " at ",
-                TimeText(static_cast<int64_t>(witness.unix_seconds())));
-  }
-  if (message.unknown_signatures_size() > 0) {
-    text += Row("not looked at", "signatures by ",
-                absl::StrJoin(message.unknown_signatures(), ", "), ", whose keys were not given");
-  }
-  text += Row("registry", message.registry_origin(), ", ", message.registry_size(), " entries");
-  text += Row("head", "the registry's latest, after ", message.registrations(),
-              " registration(s), each the beginning of the next");
-  if (message.older() > 0) text += Row("carries on", message.older(), " older checkpoint(s)");
-  for (size_t i = 1; i < lineage.ledgers.size(); ++i) {
-    const LedgerCheck& parent = *lineage.ledgers[i];
-    text += Row("fork of", parent.verifier().evidence().checkpoint().origin, ", ", parent.counted(),
-                " entries");
-  }
-  if (message.events_agree()) text += Row("events.jsonl", "says what the entries say");
-  if (message.has_statement_delta())
-    text += Row("statement", "agrees, at delta ", message.statement_delta());
-  if (message.has_answer()) text += ToText(message.answer());
-  if (message.has_delta_answer()) text += ToText(message.delta_answer());
-  return text;
-}
-
 // The bundles, if bundles are to be verified.
 const std::vector<std::string>* BundlesOf(const VerifyFlags& flags) {
   if (!flags.place.IsGiven()) return &flags.subjects;
@@ -179,7 +139,13 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   }
   RETURN_IF_ERROR(flags.trust.Keep(lineage.own().evidence()));
   for (const std::string& warning : answer.warnings()) out.Note("warning: " + warning);
-  return out.Answer(TextOf(answer, lineage), answer);
+  VerifiedFrom from = {lineage.own().evidence().registered_seconds(), {}};
+  for (size_t i = 1; i < lineage.ledgers.size(); ++i) {
+    const LedgerCheck& parent = *lineage.ledgers[i];
+    from.parents.push_back(absl::StrCat(parent.verifier().evidence().checkpoint().origin, ", ",
+                                        parent.counted(), " entries"));
+  }
+  return out.Answer(ToText(answer, from), answer);
 }
 
 }  // namespace

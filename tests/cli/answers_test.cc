@@ -347,5 +347,20 @@ TEST(AnswerText, IsShortOnlyWhereReleasesMayBeMissing) {
   EXPECT_THAT(cli::ToText(answer), Not(HasSubstr("MAY BE SHORT")));
 }
 
+// A grid once rounded to the nearest: 22.330001 of noise was needed, and 22.33 printed.
+TEST(AnswerText, RoundsWhatACalibrationFoundToTheSafeSide) {
+  v1::CalibrateResponse noise, probability;
+  noise.set_noise_multiplier(22.3300010000001);
+  probability.set_sampling_probability(0.00123456789);
+  v1::CalibrationGrid grid;
+  *grid.add_rows()->mutable_answer() = noise;
+  *grid.add_rows()->mutable_answer() = probability;
+  for (const std::string& text :
+       {cli::ToText(noise) + cli::ToText(probability), cli::ToText(grid)}) {
+    EXPECT_THAT(text, HasSubstr(" 22.33001"));
+    EXPECT_THAT(text, HasSubstr(" 0.001234567"));
+  }
+}
+
 }  // namespace
 }  // namespace dpledger::testing

@@ -261,6 +261,21 @@ TEST(AnswerFields, OfLedgersAreAllShown) {
   ExpectShown<v1::FileWritten>({{"bytes", "the file system tells"}});
 }
 
+TEST(AnswerFields, OfVerifiedLedgersAreAllShown) {
+  ExpectShown<v1::LedgerVerified>({{"parents", "each is named"}, {"warnings", "notes on stderr"}},
+                                  {{"answer", "delta_answer"}},
+                                  [](const v1::LedgerVerified& message) {
+                                    return cli::ToText(message, {7, {}});
+                                  });
+  v1::LedgerVerified message;
+  *message.mutable_answer()->mutable_details()->mutable_method() = "pld";
+  EXPECT_NE(cli::ToText(message, {}).find("method             pld"), std::string::npos);
+  *message.mutable_delta_answer()->mutable_details()->mutable_method() = "rdp";
+  EXPECT_NE(cli::ToText(message, {}).find("method             rdp"), std::string::npos);
+  EXPECT_NE(cli::ToText(message, {7, {}}), cli::ToText(message, {70, {}}));
+  EXPECT_NE(cli::ToText(message, {7, {"p"}}), cli::ToText(message, {7, {}}));
+}
+
 TEST(AnswerFields, OfBudgetsAreAllShown) {
   const char kOfRuns[] = "a budget has no runs of its own";
   const char kNamed[] = "the line above or the question names it";
@@ -339,6 +354,10 @@ TEST(AnswerFields, OfListsAreThoseOfALine) {
       {"datasets.name", "datasets.ledger_count", "datasets.open_count", "datasets.epsilon.upper",
        "datasets.delta", "datasets.refusal.reason"},
       {{}, {"datasets.epsilon"}});
+  const Paths of_row = {"rows.steps", "rows.answer.noise_multiplier", "rows.answer.epsilon.upper",
+                        "rows.noise_per_example"};
+  ExpectLine<v1::CalibrationGrid>(of_row, {{"rows.error", "rows.answer.details"}});
+  ExpectLine<v1::CalibrationGrid>({"rows.batch_size", "rows.error"}, {{"rows.steps"}});
 }
 
 // The control: what is dropped is named, by its path and by what dropped it.
