@@ -211,6 +211,10 @@ TEST_F(Bundle, DifferenceIsNamedWithExitCodeThree) {
   EXPECT_EQ(error.Text("error.class"), "tile");
   EXPECT_THAT(error.Text("error.where"), HasSubstr("tile/0/000.p/5, hash 0 (entry 0)"));
   EXPECT_THAT(error.Text("error.message"), HasSubstr("as the entries say, found"));
+  // Whichever command reads it says what that means.
+  const JsonObject shown = Fails({"ledger", "show", "--store", Damaged(entries + 40)}, 3);
+  EXPECT_EQ(shown.Text("error.class"), "tile");
+  EXPECT_THAT(shown.Text("error.message"), HasSubstr("What to do: Get the file again"));
 }
 
 TEST_F(Bundle, ForeignFileIsRefused) {
