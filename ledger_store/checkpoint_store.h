@@ -103,6 +103,15 @@ class CheckpointStore : public CheckpointReader {
   // in turn. Their writers may be left out.
   virtual absl::StatusOr<UnsignedLedgers> Unsigned(const std::string& after, size_t limit) = 0;
 
+  // Tells whoever holds the lease that somebody waits for these ledgers' signatures; and takes what
+  // was told so. An engine that one process owns has nobody to tell.
+  virtual absl::Status Want(const std::vector<std::string>& /*ledgers*/) {
+    return absl::OkStatus();
+  }
+  virtual absl::StatusOr<std::vector<std::string>> TakeWanted() {
+    return std::vector<std::string>();
+  }
+
   // Stores the publication. ABORTED (reason SIGNER_REPLACED) if its lease epoch or registry size is
   // not the present one; INVALID_ARGUMENT if a checkpoint is smaller than the log's last one or
   // beyond the log's entries; UNAVAILABLE after a disk error.

@@ -218,11 +218,7 @@ Ledgers::~Ledgers() {
   if (signing_ == nullptr) return;
   const bool signs = signing_->failure().ok();
   signing_.reset();
-  // What is left at rest is signed whole: nobody can take off its end without being noticed.
-  absl::StatusOr<SigningRound> round = SigningRound{.more = signs};
-  while (round.ok() && round->more) round = notary_->Sign();
-  absl::Status closed = round.status();
-  closed.Update(notary_->Release());
+  const absl::Status closed = server::SignTheRest(*notary_, signs);
   if (closed.ok()) return;
   log_.Write(server::LogLevel::kError, "close_failed",
              {{"store", options_.store_folder}, {"message", std::string(closed.message())}});

@@ -70,7 +70,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       ledgers_(
           store_.get(), signing_.get(),
           {.signer = &receipts_,
-           .sealed = [this] { signing_->Nudge(); },
+           .sealed = [this](const std::string& ledger) { signing_->Nudge(ledger); },
            .subjects = &accounting_.subjects(),
            .overspent = [this](const std::string& budget) { return index_.Overspent(budget); },
            .check_name = [this](const std::string& dataset,
@@ -316,9 +316,10 @@ void Server::Stop(absl::Time deadline) {
   totals_.Stop();
   summariser_.Stop();
   tail_.Stop();
+  const bool signs = signing_ != nullptr && signing_->failure().ok();
   signing_.reset();
   if (notary_ != nullptr) {
-    const absl::Status released = notary_->Release();
+    const absl::Status released = SignTheRest(*notary_, signs);
     if (!released.ok()) {
       log_.Write(LogLevel::kWarning, "lease_kept",
                  {{"code", absl::StatusCodeToString(released.code())},

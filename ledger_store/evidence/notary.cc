@@ -53,7 +53,8 @@ Notary::Notary(NotaryOptions options, LedgerStore& store)
     : options_(std::move(options)),
       store_(store),
       entry_clock_(*options_.clock),
-      second_place_(options_.checkpoint_file) {}
+      second_place_(options_.checkpoint_file),
+      other_grew_(options_.clock->Steady()) {}
 
 absl::StatusOr<std::unique_ptr<Notary>> Notary::Open(NotaryOptions options, LedgerStore& store) {
   std::unique_ptr<Notary> notary(new Notary(std::move(options), store));
@@ -76,15 +77,27 @@ absl::Status Notary::CheckPlaces() const {
   return CheckCopies(store_, registry_, copies, "the witnesses");
 }
 
-absl::StatusOr<SigningRound> Notary::Sign() {
+absl::StatusOr<SigningRound> Notary::Round(const std::set<std::string>* only) {
   CheckpointStore& checkpoints = store_.checkpoints();
   const absl::StatusOr<uint64_t> epoch = checkpoints.AcquireLease(options_.holder, options_.lease);
   if (!epoch.ok() && !HasReason(epoch.status(), "SIGNER_ELSEWHERE")) return epoch.status();
   const uint64_t size_before = registry_.size();
   RETURN_IF_ERROR(registry_.CatchUp(checkpoints));
-  if (!epoch.ok()) return Follow(epoch.status(), size_before);
+  if (!epoch.ok()) {
+    if (only != nullptr && !only->empty()) {
+      RETURN_IF_ERROR(checkpoints.Want({only->begin(), only->end()}));
+    }
+    return Follow(epoch.status(), size_before);
+  }
   RETURN_IF_ERROR(CheckKey());
-  ASSIGN_OR_RETURN(Draft draft, MakeDraft(*epoch));
+  std::set<std::string> wanted;
+  if (only != nullptr) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> elsewhere, checkpoints.TakeWanted());
+    wanted = *only;
+    wanted.insert(elsewhere.begin(), elsewhere.end());
+    only = &wanted;
+  }
+  ASSIGN_OR_RETURN(Draft draft, MakeDraft(*epoch, only));
   if (!draft.publication.registry_entries.empty()) {
     RETURN_IF_ERROR(AddMapRoot(draft));
     RETURN_IF_ERROR(AddRegistry(draft));
@@ -109,7 +122,10 @@ absl::StatusOr<SigningRound> Notary::Follow(const absl::Status& refusal, uint64_
   round.clock_jump = entry_clock_.Jump();
   const std::string beat = ReasonOf(refusal).metadata["beat"];
   const bool renewed = std::exchange(other_beat_, beat) != beat;
-  round.alive = registry_.size() > size_before;
+  const bool grew = registry_.size() > size_before;
+  const absl::Duration now = options_.clock->Steady();
+  if (grew) other_grew_ = now;
+  round.alive = grew || (renewed && now - other_grew_ <= kLongestUnsigned);
   if (!round.alive && renewed) {
     ASSIGN_OR_RETURN(const UnsignedLedgers left, store_.checkpoints().Unsigned("", 1));
     round.alive = left.last.empty();
@@ -182,7 +198,23 @@ absl::Status Notary::CheckKey() const {
   return CheckSigner(registry_, *options_.key, options_.previous_key.get());
 }
 
-absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
+absl::StatusOr<UnsignedLedgers> Notary::HeadsOf(const std::set<std::string>& ledgers) const {
+  UnsignedLedgers found;
+  for (const std::string& name : ledgers) {
+    absl::StatusOr<v1::Ledger> head = store_.Get(name, kNoWriters);
+    if (head.ok()) {
+      found.ledgers.push_back(*std::move(head));
+    } else if (absl::IsDataLoss(head.status())) {
+      found.damaged.push_back({name, head.status()});
+    } else if (!absl::IsNotFound(head.status())) {
+      return head.status();
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch,
+                                                const std::set<std::string>* only) {
   Draft draft;
   draft.publication.lease_epoch = lease_epoch;
   draft.publication.registry_size = registry_.size();
@@ -193,8 +225,9 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch) {
     entry.mutable_key_rotate()->set_verifier_key(OwnKey().ToText());
     RETURN_IF_ERROR(AddEntry(std::move(entry), draft));
   }
-  ASSIGN_OR_RETURN(UnsignedLedgers found,
-                   store_.checkpoints().Unsigned(looked_at_, options_.max_ledgers));
+  ASSIGN_OR_RETURN(UnsignedLedgers found, only != nullptr ? HeadsOf(*only)
+                                                          : store_.checkpoints().Unsigned(
+                                                                looked_at_, options_.max_ledgers));
   if (!found.last.empty()) looked_at_ = found.last;
   draft.round.more = found.ledgers.size() + found.damaged.size() == options_.max_ledgers;
   for (const DamagedLedger& ledger : found.damaged) draft.damage.Update(ledger.status);

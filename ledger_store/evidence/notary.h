@@ -67,6 +67,9 @@ struct NotaryOptions {
   Cosigner cosigner;  // may be empty
 };
 
+// Whoever signs reaches every ledger so often, however many there are.
+inline constexpr absl::Duration kLongestUnsigned = absl::Minutes(10);
+
 // "dpledger-" and the first 16 hexadecimal digits of the public key's SHA-256.
 std::string DefaultOrigin(const merkle::Ed25519PublicKey& key);
 
@@ -76,7 +79,8 @@ struct SigningRound {
   bool more = false;       // more entries wait to be signed: start the next round at once
   bool elsewhere = false;  // another process holds the lease
   // Whether the round shows that ledgers are signed: by this process, or by the holder of the
-  // lease, which has published something or has renewed the lease with nothing left to sign.
+  // lease, which has renewed it and has nothing left to sign, or has published something within
+  // kLongestUnsigned.
   bool alive = false;
   absl::Duration clock_jump;  // EntryClock::Jump
 };
@@ -103,12 +107,17 @@ class Notary {
   // errors of Sign.
   static absl::StatusOr<std::unique_ptr<Notary>> Open(NotaryOptions options, LedgerStore& store);
 
-  // Runs one round. While another process holds the lease, it signs nothing but takes over what
-  // that process published. DATA_LOSS: a ledger is not what was acknowledged or signed; the other
-  // ledgers are signed first. ABORTED (SIGNER_REPLACED), UNAVAILABLE: try again later.
-  // FAILED_PRECONDITION (KEY_MISMATCH: another process changed the key). INTERNAL
+  // Runs one round over all ledgers. While another process holds the lease, it signs nothing but
+  // takes over what that process published. DATA_LOSS: a ledger is not what was acknowledged or
+  // signed; the other ledgers are signed first. ABORTED (SIGNER_REPLACED), UNAVAILABLE: try again
+  // later. FAILED_PRECONDITION (KEY_MISMATCH: another process changed the key). INTERNAL
   // (CHECKPOINT_FILE_FAILED): the second place cannot be written.
-  absl::StatusOr<SigningRound> Sign();
+  absl::StatusOr<SigningRound> Sign() { return Round(nullptr); }
+  // The same for these ledgers alone, and those that other processes want signed. While another
+  // process holds the lease, it is told that they are wanted.
+  absl::StatusOr<SigningRound> SignOnly(const std::set<std::string>& ledgers) {
+    return Round(&ledgers);
+  }
 
   // Gives the lease up, so that another process signs at once. Call it after the last Sign.
   absl::Status Release();
@@ -146,9 +155,13 @@ class Notary {
   absl::Status CheckOrigin() const;
   absl::Status CheckKey() const;
 
+  // `only` null: all ledgers.
+  absl::StatusOr<SigningRound> Round(const std::set<std::string>* only);
   // A round while another process holds the lease, which refused it with `refusal`.
   absl::StatusOr<SigningRound> Follow(const absl::Status& refusal, uint64_t size_before);
-  absl::StatusOr<Draft> MakeDraft(uint64_t lease_epoch);
+  absl::StatusOr<Draft> MakeDraft(uint64_t lease_epoch, const std::set<std::string>* only);
+  // Of these ledgers, those that there are.
+  absl::StatusOr<UnsignedLedgers> HeadsOf(const std::set<std::string>& ledgers) const;
   absl::Status AddEntry(v1::LedgerEntry entry, Draft& draft) const;
   // `tail` may be null.
   absl::Status AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft);
@@ -174,6 +187,7 @@ class Notary {
   LeftToCheck left_to_check_;
   Registry registry_;
   std::string other_beat_;         // of another holder of the lease
+  absl::Duration other_grew_;      // by the steady clock: when that holder last published something
   std::string second_note_;        // the note in the second place
   std::set<std::string> refused_;  // ledgers that differ from what was acknowledged
   std::string looked_at_;  // the last ledger of the last round; the next round continues after it

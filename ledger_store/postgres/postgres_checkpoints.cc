@@ -214,6 +214,33 @@ absl::StatusOr<UnsignedLedgers> PostgresCheckpoints::Unsigned(const std::string&
   return unsigned_ledgers;
 }
 
+absl::Status PostgresCheckpoints::SetWanted(const std::vector<std::string>& ledgers, bool wanted) {
+  return database_.Transact([&](Connection&) {
+    return std::vector<Statement>{
+        // Who waits asks again: what a standby does not have, or somebody has locked, is no loss.
+        {"SELECT set_config('synchronous_commit', 'off', true)", {}},
+        {database_.Sql(absl::StrCat("UPDATE @.ledgers SET wanted = ", wanted ? "true" : "false",
+                                    " WHERE name IN (SELECT name FROM @.ledgers"
+                                    " WHERE name = ANY ($1) AND wanted = ",
+                                    wanted ? "false" : "true", " FOR UPDATE SKIP LOCKED)")),
+         Values().Texts(ledgers)}};
+  });
+}
+
+absl::Status PostgresCheckpoints::Want(const std::vector<std::string>& ledgers) {
+  return SetWanted(ledgers, true);
+}
+
+absl::StatusOr<std::vector<std::string>> PostgresCheckpoints::TakeWanted() {
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> found,
+      database_.Read({{database_.Sql("SELECT name FROM @.ledgers WHERE wanted"), {}}}));
+  std::vector<std::string> ledgers;
+  for (int row = 0; row < found[0].size(); ++row) ledgers.push_back(found[0].Bytes(row, 0));
+  if (!ledgers.empty()) RETURN_IF_ERROR(SetWanted(ledgers, false));
+  return ledgers;
+}
+
 absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
   std::set<std::string> seen;
   for (const SignedLog& log : publication.logs) {

@@ -33,6 +33,8 @@ class PostgresCheckpoints : public CheckpointStore {
                                         absl::Duration duration) override;
   absl::Status ReleaseLease(const std::string& holder) override;
   absl::StatusOr<UnsignedLedgers> Unsigned(const std::string& after, size_t limit) override;
+  absl::Status Want(const std::vector<std::string>& ledgers) override;
+  absl::StatusOr<std::vector<std::string>> TakeWanted() override;
   absl::Status Publish(const Publication& publication) override;
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
   absl::StatusOr<std::vector<v1::StoredCheckpoint>> LatestOf(
@@ -54,6 +56,7 @@ class PostgresCheckpoints : public CheckpointStore {
   // `repeated`, an earlier run may have stored it.
   absl::StatusOr<std::vector<Statement>> Store(Connection& connection,
                                                const Publication& publication, bool repeated) const;
+  absl::Status SetWanted(const std::vector<std::string>& ledgers, bool wanted);
   // Drops ledgers without unsigned entries from the index of those to sign. Only speeds Unsigned
   // up, which compares sizes itself.
   void ClearSigned();

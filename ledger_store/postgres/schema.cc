@@ -19,12 +19,15 @@ constexpr const char* kTables[] = {
     "CREATE TABLE @.schema_version (id bigint PRIMARY KEY, version bigint NOT NULL)",
     // name: bytewise order, whatever the database's. head: StoredHead. root makes the
     // compare-and-set see a database that has gone back and grown anew. unsigned: may have entries
-    // that no checkpoint covers.
+    // that no checkpoint covers. wanted: somebody waits for that, at another server than the one
+    // that signs.
     "CREATE TABLE @.ledgers ("
     " name text COLLATE \"C\" PRIMARY KEY, dataset bytea NOT NULL, next_seq bigint NOT NULL,"
-    " root bytea NOT NULL, head bytea NOT NULL, unsigned boolean NOT NULL)",
+    " root bytea NOT NULL, head bytea NOT NULL, unsigned boolean NOT NULL,"
+    " wanted boolean NOT NULL DEFAULT false)",
     "CREATE INDEX ledgers_dataset ON @.ledgers (dataset)",
     "CREATE INDEX ledgers_unsigned ON @.ledgers (name) WHERE unsigned",
+    "CREATE INDEX ledgers_wanted ON @.ledgers (name) WHERE wanted",
     // An append writes as much whatever the number of writers. status: a WriterStatus.
     "CREATE TABLE @.writers ("
     " ledger text COLLATE \"C\" NOT NULL, writer text COLLATE \"C\" NOT NULL,"

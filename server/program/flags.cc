@@ -255,7 +255,7 @@ void DescribeSigning(flags::App& app, Given& given) {
                  "Name that checkpoints are signed under, kept for ever; "
                  "dpledger-<hash of the first key> unless told");
   app.add_option("--checkpoint-seconds", given.checkpoint_seconds,
-                 "Time between two signatures of what has changed")
+                 "Least time between two signatures of all that has changed")
       ->check(flags::Range(0.05, 86400.0))
       ->capture_default_str();
   app.add_option("--witness", given.witness_urls,

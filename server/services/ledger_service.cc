@@ -121,7 +121,7 @@ absl::StatusOr<v1::Ledger> LedgerService::SealLedger(const v1::SealLedgerRequest
                                                      const CallContext& call) {
   absl::StatusOr<v1::Ledger> sealed = store_->Seal(request, call.NameInEntries());
   // Nothing more is to come: whoever takes the ledger away need not wait for the next round.
-  if (sealed.ok() && parts_.sealed) parts_.sealed();
+  if (sealed.ok() && parts_.sealed) parts_.sealed(request.name());
   if (sealed.ok() && !sealed->declaration().budget().empty() && parts_.subjects != nullptr) {
     accountant::Limits limits = LimitsOf(call);
     limits.deadline = std::min(limits.deadline, absl::Now() + kLongestGivingBack);

@@ -28,9 +28,9 @@ class LedgerService {
   using CheckName =
       std::function<absl::Status(const std::string& dataset, const CallContext& call)>;
   struct Parts {
-    const ReceiptSigner* signer = nullptr;  // null: no receipt is signed
-    std::function<void()> sealed;           // called when a ledger was sealed; may be empty
-    SubjectSource* subjects = nullptr;      // null: nobody asks for grants
+    const ReceiptSigner* signer = nullptr;                  // null: no receipt is signed
+    std::function<void(const std::string& ledger)> sealed;  // called when one was; may be empty
+    SubjectSource* subjects = nullptr;                      // null: nobody asks for grants
     // What runs under the budget have spent that have spent more than they were granted; may be
     // empty.
     std::function<std::vector<v1::FilterSpending>(const std::string& budget)> overspent;

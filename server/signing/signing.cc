@@ -198,6 +198,14 @@ absl::StatusOr<std::unique_ptr<LedgerStore>> OpenUnderKey(
   return store;
 }
 
+absl::Status SignTheRest(Notary& notary, bool signs) {
+  absl::StatusOr<SigningRound> round = SigningRound{.more = signs};
+  while (round.ok() && round->more) round = notary.Sign();
+  absl::Status done = round.status();
+  done.Update(notary.Release());
+  return done;
+}
+
 absl::StatusOr<std::unique_ptr<Notary>> OpenNotary(const SigningOptions& options,
                                                    LedgerStore& store, const Log& log) {
   WarnOfPlaces(options, log);

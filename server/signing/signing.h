@@ -53,6 +53,11 @@ absl::StatusOr<std::unique_ptr<LedgerStore>> OpenUnderKey(
     const std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>(const HeadKeys&)>& open,
     const Log& log);
 
+// The last rounds, until nothing is left, and the end of the lease: what is at rest is signed
+// whole, so that nobody can take off its end without being noticed. While another process signs, it
+// goes on. `signs`: whether the notary can sign.
+absl::Status SignTheRest(Notary& notary, bool signs);
+
 // A notary that has checked that the store holds everything signed before, and has signed the rest.
 // All heads are authenticated by the present key then, if the store was opened with it.
 // FAILED_PRECONDITION (SIGNING_KEY_MISSING) if the store was signed before and the key's file does

@@ -27,16 +27,16 @@ bool MaySucceedLater(const absl::Status& status) {
 
 }  // namespace
 
-SigningLoop::SigningLoop(Notary* notary, absl::Duration every, const Log* log,
+SigningLoop::SigningLoop(Notary* notary, const SigningPace& pace, const Log* log,
                          absl::Duration stalled_after, Clock* clock)
     : notary_(*notary),
-      every_(every),
+      pace_(pace),
       log_(*log),
       delayed_(log, "signing_delayed", absl::Minutes(1)),
       stalled_after_(stalled_after),
       clock_(*clock),
       alive_at_(clock->Steady()),
-      thread_([this] { Run(); }) {}
+      thread_([this, all_at = clock->Steady() + pace.every] { Run(all_at); }) {}
 
 SigningLoop::~SigningLoop() {
   {
@@ -46,8 +46,9 @@ SigningLoop::~SigningLoop() {
   thread_.join();
 }
 
-void SigningLoop::Nudge() {
+void SigningLoop::Nudge(const std::string& ledger) {
   absl::MutexLock lock(&mutex_);
+  wanted_.insert(ledger);
   asked_ = begun_ + 1;
 }
 
@@ -105,12 +106,13 @@ absl::StatusOr<SignedCheckpoint> SigningLoop::AwaitSigned(const std::string& log
           {"NOT_SIGNED_YET", {}});
     }
     if (call.cancelled && call.cancelled()) return absl::CancelledError("the caller has gone");
-    AwaitRound(std::min(deadline, now + kLookEvery));
+    AwaitRound(log, std::min(deadline, now + kLookEvery));
   }
 }
 
-void SigningLoop::AwaitRound(absl::Time deadline) {
+void SigningLoop::AwaitRound(const std::string& log, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
+  wanted_.insert(log);
   const uint64_t round = asked_ = begun_ + 1;
   const auto over = [this, round]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return finished_ >= round || stopping_ || !failure_.ok();
@@ -118,25 +120,35 @@ void SigningLoop::AwaitRound(absl::Time deadline) {
   mutex_.AwaitWithDeadline(absl::Condition(&over), deadline);
 }
 
-void SigningLoop::Run() {
+void SigningLoop::Run(absl::Duration all_at) {
   ::pthread_setname_np(::pthread_self(), "notary");  // as top and perf show it
-  bool more = false;
-  absl::Duration pause = every_;
+  absl::Duration pause = pace_.every;
+  uint64_t in_turn = 0;  // ledgers signed since all of them last came due
   while (true) {
     uint64_t round = 0;
+    std::set<std::string> wanted;
     {
       absl::MutexLock lock(&mutex_);
-      const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      const auto asked = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return asked_ > begun_ || stopping_;
       };
-      if (!more) mutex_.AwaitWithTimeout(absl::Condition(&wanted), pause);
+      mutex_.AwaitWithTimeout(absl::Condition(&asked), std::min(pause, all_at - clock_.Steady()));
       if (stopping_) return;
       round = ++begun_;
+      wanted.swap(wanted_);
     }
-    const absl::StatusOr<SigningRound> signed_round = notary_.Sign();
+    const bool all = clock_.Steady() >= all_at;
+    const absl::StatusOr<SigningRound> signed_round =
+        all ? notary_.Sign() : notary_.SignOnly(wanted);
     const absl::Status& status = signed_round.status();
-    more = signed_round.ok() && signed_round->more;
-    pause = signed_round.ok() && signed_round->elsewhere ? std::min(every_, kFollowEvery) : every_;
+    const bool elsewhere = signed_round.ok() && signed_round->elsewhere;
+    pause = elsewhere ? std::min(pace_.every, kFollowEvery) : pace_.every;
+    if (all) in_turn += signed_round.ok() ? signed_round->ledgers : 0;
+    if (all && !(signed_round.ok() && signed_round->more)) {
+      const absl::Duration apart =
+          static_cast<double>(std::exchange(in_turn, 0)) * pace_.per_ledger;
+      all_at = clock_.Steady() + std::max(pace_.every, std::min(apart, pace_.longest));
+    }
     if (MaySucceedLater(status)) {
       delayed_.Write("", "", FromAbsl(status.message()),
                      {{"code", absl::StatusCodeToString(status.code())}});

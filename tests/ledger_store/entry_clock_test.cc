@@ -97,7 +97,11 @@ TEST_F(NotaryClockTest, FollowerTellsAHolderThatSignsFromOneThatDoesNot) {
   EXPECT_FALSE(alive());
   AppendNotes(kLedger, 1);
   beat = "1.3";
-  EXPECT_FALSE(alive());  // a beat, but what is there to sign stays unsigned
+  EXPECT_TRUE(alive());  // a beat, and what is there to sign may wait
+  clock_.Advance(kLongestUnsigned + absl::Seconds(1));
+  EXPECT_FALSE(alive());
+  beat = "1.4";
+  EXPECT_FALSE(alive());  // a beat, but it has waited for too long
   MustSign(*notary);
   EXPECT_TRUE(alive());  // it has published
   EXPECT_FALSE(alive());

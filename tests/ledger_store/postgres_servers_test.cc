@@ -2,16 +2,19 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
+#include "ledger_store/evidence/notary.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "tests/ledger_store/acknowledged_load.h"
 #include "tests/ledger_store/postgres_server.h"
 #include "tests/ledger_store/requests.h"
+#include "tests/ledger_store/signed_store.h"
 
 namespace dpledger {
 namespace {
 
 using absl::StatusCode;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -235,6 +238,45 @@ TEST_F(PostgresLease, HolderMustBeAName) {
                           "holder: must be 1 to 512"));
     }
   }
+}
+
+// A caller of one server waits for a signature that another one makes.
+TEST_F(PostgresServers, WhoeverSignsHearsWhichLedgersAreWaitedFor) {
+  CheckpointStore& waiting = second_->checkpoints();
+  CheckpointStore& signing = first_->checkpoints();
+  const std::string other = "projects/p/ledgers/other";
+  ASSERT_TRUE(first_->Create(CreateRequest(other)).ok());
+  EXPECT_THAT(*signing.TakeWanted(), IsEmpty());
+  EXPECT_EQ(waiting.Want({kLedger, "projects/p/ledgers/none"}), absl::OkStatus());
+  EXPECT_EQ(waiting.Want({kLedger}), absl::OkStatus());
+  EXPECT_THAT(*signing.TakeWanted(), ElementsAre(kLedger));
+  EXPECT_THAT(*signing.TakeWanted(), IsEmpty());
+}
+
+TEST_F(PostgresServers, OneLedgerIsSignedWithoutTheOthers) {
+  const std::string other = "projects/p/ledgers/other";
+  ASSERT_TRUE(first_->Create(CreateRequest(other)).ok());
+  const auto open = [](LedgerStore& store, const std::string& holder) {
+    NotaryOptions options;
+    options.key = KeyFromByte('k');
+    options.holder = holder;
+    return *Notary::Open(options, store);
+  };
+  const auto signs = open(*first_, "signs"), follows = open(*second_, "follows");
+  EXPECT_TRUE(signs->Sign().ok());
+  for (const std::string& ledger : {std::string(kLedger), other}) {
+    ASSERT_TRUE(first_->Append(RoundBatch(ledger, "w", "r", 1)).ok());
+  }
+  const auto followed = follows->SignOnly({kLedger});
+  ASSERT_TRUE(followed.ok()) << followed.status();
+  EXPECT_TRUE(followed->elsewhere);
+  const auto round = signs->SignOnly({});
+  ASSERT_TRUE(round.ok()) << round.status();
+  EXPECT_EQ(round->ledgers, 1u);
+  EXPECT_TRUE(follows->SignOnly({}).ok());
+  EXPECT_EQ(follows->Latest(kLedger)->value().checkpoint.size, first_->Get(kLedger)->size());
+  EXPECT_LT(follows->Latest(other)->value().checkpoint.size, first_->Get(other)->size());
+  EXPECT_EQ(signs->Sign()->ledgers, 1u);
 }
 
 TEST_F(PostgresServers, EndedConnectionsLoseAndDoubleNothing) {

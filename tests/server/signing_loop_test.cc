@@ -46,6 +46,45 @@ TEST_F(SigningLoopTest, SignsForThoseWhoWaitAndForNobodyElse) {
   EXPECT_EQ(published, 1);
 }
 
+// Ledgers that change all the time are entries of the registry all the time: the more there are,
+// the longer each waits, but for one that somebody asks for.
+TEST_F(SigningLoopTest, ManyAreSignedLessOftenAndWhoIsWaitedForAtOnce) {
+  constexpr int kMany = 20;
+  const auto name = [](int i) { return absl::StrCat("projects/p/ledgers/many-", i); };
+  for (int i = 0; i < kMany; ++i) Create(name(i));
+  std::atomic<int> rounds = 0, signed_ledgers = 0;
+  tampering_.before_publish = [&](const Publication& publication) {
+    ++rounds;
+    signed_ledgers += static_cast<int>(publication.logs.size()) - 1;  // without the registry
+    return absl::OkStatus();
+  };
+  SigningPace pace = absl::Seconds(5);
+  pace.per_ledger = absl::Seconds(2);
+  pace.longest = absl::Seconds(60);
+  SigningLoop loop(notary_.get(), pace, &log_, absl::InfiniteDuration(), &clock_);
+  // Until the round is over that has signed so many.
+  const auto await_entries = [&](uint64_t entries) {
+    while (loop.signed_entries() < entries) {
+      loop.Nudge("projects/p/ledgers/none");  // so that it looks at its clock
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  };
+  clock_.Advance(absl::Seconds(5));
+  await_entries(1);
+  const uint64_t first = loop.signed_entries();
+  EXPECT_EQ(signed_ledgers, kMany + 1);
+  for (int i = 0; i < kMany; ++i) AppendNotes(name(i), 1);
+  // 21 ledgers, 2 s each, are 42 s.
+  clock_.Advance(absl::Seconds(41));
+  EXPECT_EQ(loop.AwaitSigned(name(7), 2, {}).status(), absl::OkStatus());
+  EXPECT_EQ(rounds, 2);
+  EXPECT_EQ(signed_ledgers, kMany + 2);
+  EXPECT_EQ(notary_->Latest(name(8))->value().checkpoint.size, 1u);
+  clock_.Advance(absl::Seconds(1));
+  await_entries(first + kMany);
+  EXPECT_EQ(signed_ledgers, 2 * kMany + 1);
+}
+
 TEST_F(SigningLoopTest, GoesOnWhenTheStoreWasAwayOrAnotherSigned) {
   std::atomic<int> failures = 0;
   tampering_.before_publish = [&](const Publication&) -> absl::Status {
@@ -96,12 +135,15 @@ TEST_F(SigningLoopTest, IsNotReadyWhileNothingGetsSigned) {
 }
 
 TEST_F(SigningLoopTest, IsNotReadyWhileARoundHangs) {
-  std::atomic<bool> hangs = true;
+  std::atomic<bool> hangs = true, began = false;
   tampering_.before_publish = [&](const Publication&) {
+    began = true;
     while (hangs) absl::SleepFor(absl::Milliseconds(1));
     return absl::OkStatus();
   };
   SigningLoop loop(notary_.get(), absl::Milliseconds(1), &log_, absl::Seconds(45), &clock_);
+  clock_.Advance(absl::Milliseconds(1));
+  while (!began) absl::SleepFor(absl::Milliseconds(1));
   clock_.Advance(absl::Minutes(1));
   EXPECT_TRUE(IsError(loop.Readiness(), StatusCode::kUnavailable, "SIGNING_STALLED", "for 60 s"));
   hangs = false;
@@ -127,7 +169,7 @@ TEST_F(SigningLoopTest, EndsForGoodWhenWhatIsStoredIsWrong) {
   SigningLoop loop(notary_.get(), absl::InfiniteDuration(), &log_);
   EXPECT_TRUE(IsError(Await(loop, 5), StatusCode::kDataLoss, "", "it will not be signed"));
   EXPECT_TRUE(IsError(loop.failure(), StatusCode::kDataLoss, "", "it will not be signed"));
-  loop.Nudge();
+  loop.Nudge(kLedger);
   EXPECT_TRUE(absl::IsDataLoss(Await(loop, 5)));
   EXPECT_EQ(Await(loop, 1), absl::OkStatus());
 }
