@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "cli/bundle_check.h"
 #include "cli/commands.h"
 #include "cli/trust_flags.h"
 #include "dpledger/v1/command.pb.h"
@@ -62,9 +63,7 @@ absl::StatusOr<std::unique_ptr<HeldBundle>> ReadBundle(const std::string& path,
   ASSIGN_OR_RETURN(bundle::FileSource file, bundle::FileSource::Open(path));
   for (const absl::Status& status : {bundle::VerifyBundle(file, *held->verifier),
                                      flags.trust.CheckTrust(held->verifier->evidence()), broken}) {
-    if (status.ok()) continue;
-    return WithReason(absl::Status(status.code(), absl::StrCat(path, ": ", status.message())),
-                      ReasonOf(status));
+    RETURN_IF_ERROR(In(path, status));
   }
   return held;
 }

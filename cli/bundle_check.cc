@@ -9,9 +9,9 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/progress.h"
-#include "cli/server_ledger.h"
 #include "events/declaration_rules.h"
 #include "ledger_store/bundle/difference.h"
+#include "ledger_store/bundle/served_ledger.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::cli {
@@ -87,12 +87,6 @@ absl::Status CheckParent(const VerifiedLineage& lineage) {
                        : absl::StrCat("a ledger of ", parent.rules().size(), " entries"));
 }
 
-absl::Status In(const std::string& path, const absl::Status& status) {
-  if (status.ok()) return status;
-  return WithReason(absl::Status(status.code(), absl::StrCat(path, ": ", status.message())),
-                    ReasonOf(status));
-}
-
 absl::Status CheckWhole(const VerifiedLineage& lineage) {
   for (const auto& ledger : lineage.ledgers) {
     if (ledger->rules().complete()) continue;
@@ -127,6 +121,12 @@ absl::StatusOr<questions::Subject> SubjectOf(const VerifiedLineage& lineage, uin
 
 }  // namespace
 
+absl::Status In(const std::string& path, const absl::Status& status) {
+  if (status.ok()) return status;
+  return WithReason(absl::Status(status.code(), absl::StrCat(path, ": ", status.message())),
+                    ReasonOf(status));
+}
+
 LedgerCheck::LedgerCheck(bundle::VerifierOptions options, uint64_t counted)
     : counted_(counted),
       reader_(std::make_shared<questions::HistoryReader>()),
@@ -159,7 +159,10 @@ absl::Status LedgerCheck::VerifyFile(bundle::FileSource& file) {
 }
 
 absl::Status LedgerCheck::VerifyOnServer(const std::string& name, ServerCalls& server) {
-  return VerifyLedger(name, server, verifier_);
+  Progress progress("verified");
+  return bundle::VerifyServed(name, server, verifier_, [&](uint64_t verified, uint64_t size) {
+    progress.Show(verified, size);
+  });
 }
 
 const v1::Fork* VerifiedLineage::missing_parent() const { return ForkOf(*ledgers.back()); }

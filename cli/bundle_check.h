@@ -19,6 +19,9 @@
 
 namespace dpledger::cli {
 
+// An error of what is read from `path`, which its message names then.
+absl::Status In(const std::string& path, const absl::Status& status);
+
 // Verifies one ledger and builds its history from the entries as they are verified.
 class LedgerCheck {
  public:

@@ -1,6 +1,4 @@
 // A server that shows something else than what it was asked for.
-#include "cli/server_ledger.h"
-
 #include <gmock/gmock.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "cli/server_calls.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/bundle/difference.h"
