@@ -119,8 +119,16 @@ class Reader {
   // How much farther apart neighbours are than by one record's own contribution.
   double Times() const { return static_cast<double>(to_.group_size) * (replaced() ? 2 : 1); }
 
-  // A round's sampling, and what one record changes of its sums over their noise.
-  absl::Status AddGaussian(const Ball& square, const Ball& q, double count) {
+  // With which probability a record is in a round, and how much farther apart the round's sums are
+  // then than by its own contribution.
+  struct Sampling {
+    Ball q = 1.0;
+    double times = 1;
+  };
+  // What one record changes of a round's sums over their noise, and the round's sampling.
+  absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count) {
+    const Ball& q = sampling.q;
+    const Ball square = one_record * sampling.times * sampling.times;
     if (CertainlyAtMost(1.0, q)) {
       above_.variance = above_.variance + square * Times() * Times() * count;
       return absl::OkStatus();
@@ -166,8 +174,17 @@ class Reader {
     const Ball mu = Ball(query.l2_norm_bound()) / query.noise_stddev();
     return mu * mu;
   }
-  absl::StatusOr<Ball> SamplingOf(const v1::SamplingScheme& scheme) const {
-    if (scheme.has_full_batch()) return Ball(1.0);
+  absl::StatusOr<Sampling> SamplingOf(const v1::SamplingScheme& scheme) const {
+    if (scheme.has_full_batch()) return Sampling{};
+    // Of a batch of fixed size one record more takes another's place.
+    if (scheme.has_without_replacement() && to_.adjacency == v1::ADD_OR_REMOVE_ONE) {
+      const uint64_t size = scheme.without_replacement().sample_size();
+      const uint64_t population = scheme.population_size();
+      RETURN_IF_ERROR(rules::Count("scheme.population_size", population));
+      if (size >= 1 && size < population) {
+        return Sampling{Ball(static_cast<double>(size)) / static_cast<double>(population), 2};
+      }
+    }
     if (!scheme.has_poisson()) {
       const auto* field = scheme.GetReflection()->GetOneofFieldDescriptor(
           scheme, scheme.GetDescriptor()->FindOneofByName("kind"));
@@ -176,14 +193,14 @@ class Reader {
     }
     const double q = scheme.poisson().probability();
     RETURN_IF_ERROR(rules::SamplingProbability("scheme.poisson.probability", q));
-    return Ball(q);
+    return Sampling{q};
   }
 
   absl::Status Open(const v1::SamplingEvent& event) {
     if (any_ && event.round() <= round_)
       return FieldError("round", "must be above the last one: events of one writer, in order");
     RETURN_IF_ERROR(CloseRound());
-    ASSIGN_OR_RETURN(q_, SamplingOf(event.scheme()));
+    ASSIGN_OR_RETURN(sampling_, SamplingOf(event.scheme()));
     any_ = true;
     round_ = event.round();
     return absl::OkStatus();
@@ -201,20 +218,21 @@ class Reader {
     return absl::OkStatus();
   }
   absl::Status CloseRound() {
-    const Ball square = std::exchange(square_, 0.0), q = std::exchange(q_, 1.0);
-    return CertainlyPositive(square) ? AddGaussian(square, q, 1) : absl::OkStatus();
+    const Ball square = std::exchange(square_, 0.0);
+    const Sampling sampling = std::exchange(sampling_, {});
+    return CertainlyPositive(square) ? AddGaussian(square, sampling, 1) : absl::OkStatus();
   }
   absl::Status Rounds(const v1::RoundsEvent& event) {
     RETURN_IF_ERROR(rules::Count("count", event.count()));
     RETURN_IF_ERROR(rules::NotEmpty("queries", event.queries_size()));
-    ASSIGN_OR_RETURN(const Ball q, SamplingOf(event.scheme()));
+    ASSIGN_OR_RETURN(const Sampling sampling, SamplingOf(event.scheme()));
     Ball square = 0.0;
     for (int i = 0; i < event.queries_size(); ++i) {
       ASSIGN_OR_RETURN(const Ball one,
                        Within(rules::Element("queries", i), Square(event.queries(i))));
       square = square + one;
     }
-    return AddGaussian(square, q, static_cast<double>(event.count()));
+    return AddGaussian(square, sampling, static_cast<double>(event.count()));
   }
 
   // `runs` of everything around it, at this depth of the tree.
@@ -240,12 +258,12 @@ class Reader {
       case v1::MechanismEvent::kPoissonSampled: {
         Ball q = 1.0;
         ASSIGN_OR_RETURN(const Ball square, SampledSquare(event.poisson_sampled(), q, level));
-        return AddGaussian(square, q, count);
+        return AddGaussian(square, Sampling{q}, count);
       }
       case v1::MechanismEvent::kGaussian:
       case v1::MechanismEvent::kMatrixMechanism: {
         ASSIGN_OR_RETURN(const Ball square, OneSquare(event));
-        return AddGaussian(square, 1.0, count);
+        return AddGaussian(square, {}, count);
       }
       case v1::MechanismEvent::kNoOp:
         return absl::OkStatus();
@@ -372,7 +390,7 @@ class Reader {
       most = std::max<uint64_t>(most, tree.step_counts(i));
     }
     const Ball mu = Ball(1.0) / tree.noise_multiplier();
-    return AddGaussian(mu * mu * static_cast<double>(std::bit_width(most)), 1.0, count);
+    return AddGaussian(mu * mu * static_cast<double>(std::bit_width(most)), {}, count);
   }
 
   absl::Status WithPair(const v1::MechanismEvent& event, double count) {
@@ -425,7 +443,8 @@ class Reader {
   // The round that is open, if `any_` was.
   bool any_ = false;
   uint64_t round_ = 0;
-  Ball q_ = 1.0, square_ = 0.0;
+  Sampling sampling_;
+  Ball square_ = 0.0;
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ RunProfile::RunProfile(const Composition& run, double epsilon, double delta, con
     : run_(run), limits_(limits), delta_(delta) {
   // A chord's excess in ε is spacing²(r + 1)/8 for a profile that falls as e^{-rε}: with r near
   // 10/ε for usual δ, about 2e-5 of ε with 256 nodes.
-  spacing_ = std::fmin(epsilon / nodes, std::fmax(5 / nodes, epsilon / (4 * nodes)));
+  spacing_ = std::fmin(epsilon / nodes, std::fmax(5.12 / nodes, epsilon / (4 * nodes)));
   if (run.OnlyGaussians() && (gaussian::Applies(run) || gaussian::AppliesOnce(run))) {
     engine_ = Method::kGaussian;
     symmetric_ = gaussian::Applies(run);

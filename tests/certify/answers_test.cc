@@ -115,6 +115,16 @@ TEST(Answers, OfEveryKindCoveredAreProved) {
                     "{\"l2NormBound\":1,\"noiseStddev\":4}}}\n")}) {
     ExpectProved(events, 1e-5);
   }
+  // Batches of a fixed size are a Poisson sample with half the noise, and with no more.
+  const std::string fixed =
+      "{\"rounds\":{\"scheme\":{\"populationSize\":\"1000\",\"withoutReplacement\":"
+      "{\"sampleSize\":\"10\"}},\"queries\":[{\"l2NormBound\":1,\"noiseStddev\":2}],\"count\":"
+      "\"500\"}}\n";
+  ExpectProved(fixed, 1e-5);
+  for (const double noise : {1.01, 0.99}) {
+    const Claim claim = Answer(PoissonRounds(0.01, noise, 500), 1e-5, {});
+    EXPECT_EQ((noise > 1 ? CheckUpper : CheckLower)(Read(fixed), claim).verdict, Verdict::kRefuted);
+  }
   const Neighbours replace = {v1::REPLACE_ONE, 1}, zero = {v1::ZERO_OUT, 1};
   for (const std::string& events : {gaussian, rounds, laplace + gaussian, response + response})
     ExpectProved(events, 1e-5, replace);

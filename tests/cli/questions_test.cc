@@ -268,10 +268,10 @@ TEST_F(Questions, WhatHasNoAnalysisIsRefusedByName) {
   } cases[] = {
       {R"({"mechanism":{"randomizedResponse":{"noiseParameter":0.5,"numBuckets":"2"}}})",
        "randomized_response"},
-      {R"({"sampling":{"round":"0","scheme":{"populationSize":"9","withoutReplacement":{"sampleSize":"3"}}}})"
+      {R"({"sampling":{"round":"0","scheme":{"populationSize":"9","disjointBatches":{"batchesPerEpoch":"3"}}}})"
        "\n"
        R"({"sumQuery":{"round":"0","query":{"l2NormBound":1,"noiseStddev":1}}})",
-       "without_replacement"},
+       "disjoint_batches"},
       {R"({"mechanism":{"unsupported":{"description":"home made"}}})", "unsupported"},
   };
   for (const auto& refused : cases) {

@@ -193,11 +193,11 @@ TEST(Usage, CalibrationOfAnotherSchemeIsARefusalNotAWrongFlag) {
   const RunResult result =
       Dpledger({"calibrate", "--epsilon", "1", "--delta", "1e-6", "--solve", "noise-multiplier",
                 "--batch-size", "10", "--population", "100", "--steps", "10", "--scheme",
-                "without-replacement", "--json"});
+                "disjoint-batches", "--json"});
   EXPECT_EQ(result.exit_code, 1);
   const JsonObject error(result.out);
   EXPECT_EQ(error.Text("error.code"), "FAILED_PRECONDITION");
-  EXPECT_THAT(error.Text("error.message"), HasSubstr("replacement"));
+  EXPECT_THAT(error.Text("error.message"), HasSubstr("disjoint_batches"));
 }
 
 TEST(Usage, HelpLeadsWithExamples) {
