@@ -21,7 +21,8 @@ constexpr double kLeastOrder = 1e-6, kGreatestOrder = 1e7;
 double LogChernoffFrom0(double r) { return r > 0 ? LogChernoff(r) : 0.0; }
 
 double Chernoff::LogDeltaUp(double epsilon) const {
-  const double size = std::fabs(log_mgf) + order * (1 + std::fabs(epsilon)) + 4;
+  // The power is 1 + order, rounded.
+  const double size = std::fabs(log_mgf) + (1 + order) * (1 + std::fabs(epsilon)) + 4;
   return log_mgf - order * epsilon + LogChernoffFrom0(order) + 16 * kUnit * size;
 }
 

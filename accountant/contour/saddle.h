@@ -37,7 +37,8 @@ class Tilting {
   // `limits` must outlive this.
   Tilting(std::vector<Step> steps, const Limits& limits);
 
-  // NaN if that takes too many nodes. c > -1, not 0.
+  // NaN if that takes too many nodes. c > -1, not 0; the saddle's c is the one at which K is, next
+  // to the one that is given.
   Saddle At(double c);
 
   // One run of the i-th step. Precondition: At(c) was not NaN.

@@ -83,6 +83,7 @@ double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double 
   double c = start;
   for (int i = 0; i < 4; ++i) {
     const Saddle at = tilting.At(c);
+    c = at.c;
     if (ChernoffShowsBelow(at.log_mgf + at.error, c, delta, epsilon)) return c;
     // Towards the order that minimises K(c) - cε + LogChernoff(c).
     const double slope = at.mean - epsilon + std::log(c / (1 + c));
@@ -99,6 +100,7 @@ double EpsilonUpByChernoff(Tilting& tilting, double delta, double start) {
   // ε(c) = (K(c) + LogChernoff(c) - log δ)/c; its derivative vanishes at the best order.
   for (int i = 0; i < 40; ++i) {
     const Saddle at = tilting.At(c);
+    c = at.c;
     const double numerator = at.log_mgf + at.error + LogChernoff(c) - log_delta;
     const double rounding =
         16 * kUnitRoundoff * (std::fabs(at.log_mgf) + std::fabs(log_delta) + c + 1);
@@ -116,9 +118,9 @@ double EpsilonUpByChernoff(Tilting& tilting, double delta, double start) {
 double DeltaUpByChernoff(Tilting& tilting, double epsilon) {
   const double c = tilting.ForEpsilon(epsilon, 4).c;
   double best = 0;
-  for (const double order : {0.9 * c, 1.05 * c, 1.3 * c}) {
-    const Saddle at = tilting.At(order);
-    const double bound = at.log_mgf + at.error - order * epsilon + LogChernoff(order);
+  for (const double near : {0.9 * c, 1.05 * c, 1.3 * c}) {
+    const Saddle at = tilting.At(near);
+    const double order = at.c, bound = at.log_mgf + at.error - order * epsilon + LogChernoff(order);
     const double rounding =
         16 * kUnitRoundoff * (std::fabs(at.log_mgf) + order * epsilon + order + 1);
     if (bound + rounding < best) best = bound + rounding;

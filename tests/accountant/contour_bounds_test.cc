@@ -185,6 +185,22 @@ TEST(StepBounds, HoldWhereRoundingIsTheLargestError) {
   }
 }
 
+// 1 + c is exact at the order at which K is known, but c itself is some percent off next to 1e-15:
+// ε once was bounded by K at the one and divided by the other.
+TEST(ChernoffBounds, HoldAtOrdersThatRoundingMoves) {
+  std::mt19937_64 random(7);
+  const double epsilon = 1e15;
+  const Step step{1, std::sqrt(2 * epsilon), 0, 1, false};
+  for (int i = 0; i < 2000; ++i) {
+    const double start = std::exp(-std::uniform_real_distribution<double>(14, 36)(random));
+    const Limits limits;
+    Tilting tilting({step}, limits);
+    // The median of the loss, N(μ²/2, μ²), is ε; δ is about a half there.
+    EXPECT_GE(EpsilonUpByChernoff(tilting, 0.49, start), epsilon) << start;
+    EXPECT_EQ(OrderShowingBelow(tilting, 0.4, epsilon, start), 0) << start;
+  }
+}
+
 // μ = 1/z is a rounding off: the upper bound's is never less, the lower one's never more, and one
 // line for both covers both.
 TEST(StepsOfBounds, MuEnclosesTheInverseOfTheNoiseMultiplier) {
