@@ -58,6 +58,35 @@ double LogGaussianUp(double mu, double epsilon) {
   return epsilon < 0 ? 0 : LogDelta(mu, epsilon).upper();
 }
 
+// Numbers of inclusions that are taken together: 64 blocks to a standard deviation, where that is
+// many; else each alone.
+double BlockSize(double q, double count) {
+  const double mean = count * q;
+  return mean < 1e7 ? 1 : 1 + std::floor(std::sqrt(mean * (1 - q)) / 64);
+}
+struct Block {
+  double first, last;
+  Block(double index, double size, double count)
+      : first(index * size), last(std::fmin(count, first + (size - 1))) {}
+};
+
+// Bounds on log P(first <= N <= last): masses are log-concave, so that the least is at an end, and
+// none is above the first by more than powers of the ratio there.
+double LogBlockDown(double q, double count, const Block& block) {
+  const LogMass first = LogBinomial(q, count, block.first);
+  if (block.first == block.last) return first.value - first.error;
+  const LogMass last = LogBinomial(q, count, block.last);
+  return std::log(block.last - block.first + 1) +
+         std::fmin(first.value - first.error, last.value - last.error);
+}
+double LogBlockUp(double q, double count, const Block& block) {
+  const LogMass first = LogBinomial(q, count, block.first);
+  if (block.first == block.last) return first.value + first.error;
+  const double size = block.last - block.first;
+  const double rise = std::log((count - block.first) / (block.first + 1) * (q / (1 - q)));
+  return std::log(size + 1) + first.value + first.error + size * (std::fmax(0, rise) + 1e-15);
+}
+
 // The log of a sum over n of e^{term(n)}, which rises and then falls: from about the greatest term
 // outwards to where terms are negligible. [first, last] are the terms that are in it.
 struct Summed {
@@ -87,19 +116,33 @@ Summed SumAround(double least, double most, const Term& term) {
   return sum;
 }
 
+// Over blocks; where these are many, those of 64 deviations about the mean.
+template <typename Term>
+Summed SumBlocks(double q, double count, const Term& term) {
+  const double size = BlockSize(q, count), most = std::floor(count / size);
+  if (size == 1) return SumAround(0, most, term);
+  const double mean = std::floor(count * q / size), away = 64 * 64;
+  return SumAround(std::fmax(0, mean - away), std::fmin(most, mean + away), term);
+}
+
 }  // namespace
 
 double Inclusions::LogDeltaDown(double epsilon) const {
   if (q == 1) return LogGaussianDown(mu * std::sqrt(count) * (1 - 4 * kUnit), epsilon);
   const double log_q = std::log(q), log_rest = std::log1p(-q);
-  const auto term = [&](double n) {
-    if (n == 0) return -kInfinity;
-    const LogMass mass = LogBinomial(q, count, n);
+  const auto above = [&](double n) {
     const double size = epsilon - (count - n) * log_rest - n * log_q;
-    const double above = epsilon - (count - n) * log_rest - n * log_q + 8 * kUnit * size;
-    return mass.value - mass.error + LogGaussianDown(mu * std::sqrt(n) * (1 - 4 * kUnit), above);
+    return size + 8 * kUnit * size;
   };
-  return SumAround(0, count, term).log - kSlack;
+  const double block_size = BlockSize(q, count);
+  const auto term = [&](double index) {
+    const Block block(index, block_size, count);
+    if (block.first == 0) return -kInfinity;
+    return LogBlockDown(q, count, block) +
+           LogGaussianDown(mu * std::sqrt(block.first) * (1 - 4 * kUnit),
+                           std::fmax(above(block.first), above(block.last)));
+  };
+  return SumBlocks(q, count, term).log - kSlack;
 }
 
 double Inclusions::LogDeltaUp(double epsilon) const {
@@ -118,35 +161,39 @@ double Inclusions::LogDeltaUp(double epsilon) const {
   if (!(missed < 0.1)) return 0;
   const double log_shown =
       std::log(q) + 1.001 * share;  // log(q(1 + share)) and log q + log(1+share)
-  const auto term = [&](double n) {
-    const LogMass mass = LogBinomial(q, count, n);
+  const auto above = [&](double n) {
     const double size = epsilon + std::fabs((count - n) * small) + std::fabs(n * log_shown);
-    const double above = epsilon - (count - n) * small - n * log_shown - 8 * kUnit * size;
-    return mass.value + mass.error + 1.001 * n * share +
-           (n == 0 ? (above > 0 ? -kInfinity : 0)
-                   : LogGaussianUp(mu * std::sqrt(n) * (1 + 4 * kUnit), above));
+    return epsilon - (count - n) * small - n * log_shown - 8 * kUnit * size;
   };
-  const Summed sum = SumAround(0, count, term);
+  const double block_size = BlockSize(q, count);
+  const auto term = [&](double index) {
+    const Block block(index, block_size, count);
+    const double n = block.last, least = std::fmin(above(block.first), above(n));
+    return LogBlockUp(q, count, block) + 1.001 * n * share +
+           (n == 0 ? (least > 0 ? -kInfinity : 0)
+                   : LogGaussianUp(mu * std::sqrt(n) * (1 + 4 * kUnit), least));
+  };
+  const Summed sum = SumBlocks(q, count, term);
   double log_delta = LogSum(sum.log, std::log(between));
   // What is past the last term falls by at least this factor from one to the next; what is before
   // the first has at most its Gaussian part.
-  if (sum.last < count) {
-    const double n = sum.last + 1, fall = (count - n) / (n + 1) / odds * (1 + 2 * share);
-    if (!(fall < 1 - 1e-6)) return 0;
+  if (const double n = (sum.last + 1) * block_size; n <= count) {
+    const double fall = (count - n) / (n + 1) / odds * (1 + 2 * share) * (1 + 8 * kUnit);
+    if (!(fall < 1 - 1e-10)) return 0;
     const LogMass mass = LogBinomial(q, count, n);
     log_delta = LogSum(log_delta, mass.value + mass.error + 2 * n * share - std::log1p(-fall));
   }
   if (sum.first > 0) {
     // The n-th term is at most its mass times Φ(-a), a = base/√n - rise·√n, and with n both
     // factors' ratios fall from one term to the one before.
-    const double n = sum.first, base = (epsilon - count * small) / mu;
+    const double n = sum.first * block_size, base = (epsilon - count * small) / mu;
     const double rise = (log_shown - small) / mu + mu / 2;
     if (!(base > 0 && rise > 0)) return 0;
     const auto at = [&](double k) { return base / std::sqrt(k) - rise * std::sqrt(k); };
     const double away = at(n) - 1e-12 * (base + rise * n), apart = n > 1 ? at(n - 1) - at(n) : 0;
     const double fall =
         std::log(n * odds / (count - n + 1)) - (away > 0 ? away * apart * (1 - 1e-6) : 0) + 1e-9;
-    if (!(fall < -1e-6)) return 0;
+    if (!(fall < -1e-10)) return 0;
     const LogMass mass = LogBinomial(q, count, n);
     log_delta = LogSum(log_delta, mass.value + mass.error + (away > 0 ? LogNormalTail(away) : 0) +
                                       2 * n * share + fall - std::log(-std::expm1(fall)));
