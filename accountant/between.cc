@@ -67,7 +67,7 @@ const BestOf* SelectionOf(const CurveStep& step) {
 // A noisy maximum with Laplace noise: it may be of bounded range, and is not.
 bool IsLooseChoice(const PairStep& step) {
   return step.choice.has_value() && step.choice->noise == TwoCandidates::Noise::kGumbel &&
-         !step.renyi.has_value();
+         step.choice->sampled == 1 && !step.renyi.has_value();
 }
 
 // Whether more is known of a step from above than its curve.

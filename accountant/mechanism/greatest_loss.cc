@@ -91,6 +91,15 @@ double AboveOf(const RenyiBound& bound) {
   return kInfinity;
 }
 
+Interval InDirection(const Composition& composition, Direction direction);
+
+// P' is (1-q)Q + qP, with P/Q at most e^l in one direction and at least e^-l in the other.
+double AboveOf(const SampledRun& sampled, Direction direction) {
+  const double l = InDirection(*sampled.run, direction).upper(), q = sampled.probability;
+  if (direction == Direction::kAdd) return -std::log1p(q * std::expm1(-l)) * (1 + 1e-14);
+  return l > 600 ? l : std::log1p(q * std::expm1(l)) * (1 + 1e-14);
+}
+
 Interval InDirection(const Composition& composition, Direction direction) {
   // (No interval: of a step that stands for others from below alone, the bounds cross.)
   double below = 0, above = 0;
@@ -111,7 +120,10 @@ Interval InDirection(const Composition& composition, Direction direction) {
   for (const AllocatedGaussian& epochs : composition.allocations) {
     add(0, AboveOf(epochs, direction), epochs.count);
   }
-  for (const CurveStep& step : composition.curves) add(0, AboveOf(step.renyi), step.count);
+  for (const CurveStep& step : composition.curves) {
+    const auto* sampled = std::get_if<SampledRun>(&step.renyi);
+    add(0, sampled != nullptr ? AboveOf(*sampled, direction) : AboveOf(step.renyi), step.count);
+  }
   return {below, above};
 }
 

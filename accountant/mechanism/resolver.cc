@@ -272,8 +272,14 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
         Interval{MulDown(q, step.sampling_probability), MulUp(q, step.sampling_probability)},
         step.noise_multiplier, count);
   }
-  return resolver.AddPair(key, PoissonSampledPair(q, inner.pairs.front().upper),
-                          PoissonSampledPair(q, inner.pairs.front().lower), count);
+  const PairStep& whole = inner.pairs.front();
+  RETURN_IF_ERROR(resolver.AddPair(key, PoissonSampledPair(q, whole.upper),
+                                   PoissonSampledPair(q, whole.lower), count));
+  if (whole.choice.has_value()) {
+    TwoCandidates& choice = resolver.PairAt(key).choice.emplace(*whole.choice);
+    choice.sampled = MulDown(choice.sampled, q);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SampledWithoutReplacement::AddTo(Resolver& resolver, uint64_t count) const {

@@ -43,7 +43,10 @@ std::vector<ExponentialTerm> SampledTerms(double q, double distance) {
 // Pr[Bin(n, q) = k], relative error kBinomialError; where it is no normal double, the least one in
 // an upper pair and 0 in a lower one.
 double BinomialWeight(double n, double q, double k, Bound bound) {
-  const double weight = boost::math::pdf(boost::math::binomial_distribution<double>(n, q), k);
+  // Boost raises 1 - q, rounded, to the power n.
+  const double weight = k == 0
+                            ? std::exp(n * std::log1p(-q))
+                            : boost::math::pdf(boost::math::binomial_distribution<double>(n, q), k);
   if (weight >= kLeastNormal) return weight;
   return bound == Bound::kUpper ? kLeastNormal : 0;
 }
@@ -228,7 +231,14 @@ Pair GroupSampledGaussianPair(uint64_t group_size, double q, double distance, Bo
   const double k = static_cast<double>(group_size);
   if (q == 1) return SampledGaussianPair(1, k * distance);
   const auto [distances, weights] = CopiesOf(k, q, distance, bound);
-  return MixturePair(distances, weights, kBinomialError, bound);
+  Pair pair = MixturePair(distances, weights, kBinomialError, bound);
+  const double rest = BinomialTail(k, q, static_cast<double>(weights.size()));
+  if (bound == Bound::kUpper && rest > 0) {
+    // More copies than that: however rare, what they show is far out.
+    if (pair.atoms.empty()) pair.atoms.push_back({0, 0});
+    pair.atoms.front().p = std::fmax(pair.atoms.front().p, rest * (1 + kBinomialError));
+  }
+  return pair;
 }
 
 }  // namespace dpledger::accountant

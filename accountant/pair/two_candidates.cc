@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "accountant/numeric/rounding.h"
+#include "accountant/pair/sampling.h"
 
 namespace dpledger::accountant {
 namespace {
@@ -30,7 +31,7 @@ double Above(Noise noise, double x) {
 }  // namespace
 
 Pair PairOf(const TwoCandidates& choice, double behind) {
-  const auto& [noise, epsilon] = choice;
+  const auto& [noise, epsilon, sampled] = choice;
   if (!(epsilon > 0 && epsilon <= kGreatestEpsilon && std::fabs(behind) <= kGreatestBehind))
     return Pair::Nothing();
   Pair pair;
@@ -41,15 +42,15 @@ Pair PairOf(const TwoCandidates& choice, double behind) {
   // does.
   pair.relative_error = kFewRoundings + 2 * kUnitRoundoff * (epsilon + std::fabs(behind));
   pair.symmetric = less == -behind;
-  return pair;
+  return PoissonSampledPair(sampled, pair);
 }
 
 double MostTelling(const TwoCandidates& choice, double order) {
-  const auto& [noise, epsilon] = choice;
+  const auto& [noise, epsilon, sampled] = choice;
   if (!(order > 1 && std::isfinite(order))) return epsilon / 2;
   const auto log_moment = [&](double behind) {
     const auto term = [&](double p, double q) {
-      return order * std::log(p) - (order - 1) * std::log(q);
+      return order * std::log(sampled * p + (1 - sampled) * q) - (order - 1) * std::log(q);
     };
     const double less = behind - epsilon;
     const double first = term(Above(noise, less), Above(noise, behind));

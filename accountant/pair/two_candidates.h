@@ -8,7 +8,8 @@
 namespace dpledger::accountant {
 
 // The first candidate's score rises against the second one's by `epsilon` > 0 from a data set to
-// its neighbour; each score has noise of scale one.
+// its neighbour; each score has noise of scale one. On a Poisson sample the data set has the record
+// with probability `sampled` in (0, 1], else it is as the neighbour.
 struct TwoCandidates {
   enum class Noise {
     kGumbel,       // the exponential mechanism; also what Laplace noise on many candidates comes to
@@ -16,6 +17,7 @@ struct TwoCandidates {
   };
   Noise noise;
   double epsilon;
+  double sampled = 1;
 };
 
 // The choice where the first candidate is `behind` by that much on the neighbour (Q), and by

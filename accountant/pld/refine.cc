@@ -15,6 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Mesh refinements at most. Each at least halves the gap where the error law holds; the first guess
 // usually does.
 constexpr int kRefinements = 6;
+constexpr double kLeastWindowTail = 1e-25;
 // The mesh's aim, a little finer than the error law asks for.
 constexpr double kAim = 0.9;
 // A direction whose ε is expected below this share of the other's is only shown to be below it, on
@@ -123,9 +124,12 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
           before.upper() - best.value.upper() > 0.5 * relative_gap * best.value.upper();
       stalled = gap > 0.9 * before.RelativeGap() && !moved ? stalled + 1 : 0;
       const bool fine_enough = !(mesh > 1.1 * aim);
-      if (i > 0 && stalled > 0 && fine_enough) break;
+      // Where nearly all outcomes show nothing, the window's tails outweigh those that show much,
+      // and nothing is left below: less of a tail, not a finer mesh, brings it back.
+      const bool cut_away = best.value.lower() == 0 && question.window_tail > kLeastWindowTail;
+      if (i > 0 && stalled > 0 && fine_enough && !cut_away) break;
       // A tilt that was off makes the window's tails count for more.
-      question.window_tail = std::fmax(1e-25, 1e-4 * question.window_tail);
+      question.window_tail = std::fmax(kLeastWindowTail, 1e-4 * question.window_tail);
       double next = 0;
       if (stalled > 0) {  // the mesh is not what keeps the bounds apart: as fine as the law asks
         next = std::fmin(0.7 * mesh, std::fmax(aim, 0.25 * mesh));

@@ -31,11 +31,8 @@ Direction Opposite(Direction direction) {
 }  // namespace
 
 RunProfile::RunProfile(const Composition& run, double epsilon, double delta, const Limits& limits,
-                       double nodes)
+                       std::optional<double> nodes)
     : run_(run), limits_(limits), delta_(delta) {
-  // A chord's excess in ε is spacing²(r + 1)/8 for a profile that falls as e^{-rε}: with r near
-  // 10/ε for usual δ, about 2e-5 of ε with 256 nodes.
-  spacing_ = std::fmin(epsilon / nodes, std::fmax(5.12 / nodes, epsilon / (4 * nodes)));
   if (run.OnlyGaussians() && (gaussian::Applies(run) || gaussian::AppliesOnce(run))) {
     engine_ = Method::kGaussian;
     symmetric_ = gaussian::Applies(run);
@@ -48,6 +45,11 @@ RunProfile::RunProfile(const Composition& run, double epsilon, double delta, con
       engine_ = Method::kPld;
     }
   }
+  // A chord's excess in ε is spacing²(r + 1)/8 for a profile that falls as e^{-rε}: with r near
+  // 10/ε for usual δ, about 2e-5 of ε with 256 nodes. On the grid a node takes a millisecond.
+  spacing_ = nodes.has_value() && engine_ != Method::kPld
+                 ? epsilon / *nodes
+                 : std::fmin(epsilon / 256, std::fmax(0.02, epsilon / 1024));
   even_ = static_cast<size_t>(std::ceil(2 * epsilon / spacing_));
   last_ = even_ + kTailNodes;
   for (size_t i = 0; i <= even_; ++i) lattice_.push_back(spacing_ * static_cast<double>(i));

@@ -22,10 +22,11 @@ namespace dpledger::accountant::selection {
 class RunProfile {
  public:
   // `epsilon` and `delta` (finite, > 0): roughly where the profile matters. Nodes are dense up to
-  // twice `epsilon`, `nodes` of them or more in it, and accurate for δ down to a small fraction of
-  // `delta`. `run` and `limits` must outlive this.
+  // twice `epsilon`, at least `nodes` of them up to it if that is told (not where the grid
+  // is asked), and accurate for δ down to a small fraction of `delta`. `run` and `limits` must
+  // outlive this.
   RunProfile(const Composition& run, double epsilon, double delta, const Limits& limits,
-             double nodes = 256);
+             std::optional<double> nodes = std::nullopt);
 
   // Whether some method can compute this composition's profile.
   static bool Applies(const Composition& run);

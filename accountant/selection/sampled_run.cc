@@ -30,6 +30,15 @@ std::vector<ProfileBounds> BoundsOf(RunProfile& run, Direction direction, double
   return bounds;
 }
 
+// Whether the profile is the same in both directions.
+bool IsSymmetric(const Composition& run) {
+  return std::all_of(run.steps.begin(), run.steps.end(),
+                     [](const SampledGaussian& step) { return step.sampling_probability == 1; }) &&
+         std::all_of(run.pairs.begin(), run.pairs.end(), [](const PairStep& step) {
+           return step.upper.symmetric && step.lower.symmetric;
+         });
+}
+
 std::vector<ProfilePoint> UpperOf(const std::vector<ProfileBounds>& bounds) {
   std::vector<ProfilePoint> points;
   for (const ProfileBounds& at : bounds) points.push_back({at.epsilon, at.upper});
@@ -47,7 +56,7 @@ absl::StatusOr<PairsAround> PairsOf(const SampledRun& sampled, double delta, con
   const double last = kNegligible * share;
   const std::vector<ProfileBounds> remove = BoundsOf(run, Direction::kRemove, last);
   const std::vector<ProfileBounds> add =
-      run.symmetric() ? remove : BoundsOf(run, Direction::kAdd, last);
+      IsSymmetric(*sampled.run) ? remove : BoundsOf(run, Direction::kAdd, last);
   RETURN_IF_ERROR(run.stopped());
   const Pair upper = PairOfProfile(UpperOf(remove), UpperOf(add));
   const Pair lower =

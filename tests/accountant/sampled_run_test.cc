@@ -57,6 +57,33 @@ TEST(SampledRun, PairsAreAroundTheSampledGaussianThatItIs) {
   EXPECT_GE(narrow, 9);
 }
 
+// Where nearly all outcomes show nothing, the window once cut away those that show much.
+TEST(SampledRun, RarelySampledRunsHaveALowerEnd) {
+  for (const double q : {0.02, 0.01}) {
+    for (const double distance : {2.0, 4.0}) {
+      Composition composition;
+      composition.curves.push_back({GaussiansOnASample(q, distance, 16), 10});
+      const auto epsilon = ComputeEpsilon(composition, 1e-6, {});
+      ASSERT_TRUE(epsilon.ok()) << epsilon.status();
+      EXPECT_LT(epsilon->value.RelativeGap(), 1e-3) << q << " " << distance;
+      const auto truth = ComputeEpsilon(Of(SampledGaussianPair(q, distance), 10), 1e-6, {});
+      EXPECT_LE(epsilon->value.lower(), truth->value.upper());
+      EXPECT_GE(epsilon->value.upper(), truth->value.lower());
+    }
+  }
+}
+
+// The greatest loss of a sample of two losses of at most a half each.
+TEST(SampledRun, AtDeltaZeroIsTheGreatestLoss) {
+  Composition run;
+  const Pair pair = LaplacePair(0.5, Bound::kUpper);
+  run.pairs.push_back({pair, pair, std::nullopt, 2});
+  Composition composition;
+  composition.curves.push_back({SampledRun{std::make_shared<const Composition>(run), 0.1}, 1});
+  EXPECT_NEAR(ComputeEpsilon(composition, 0, {})->value.upper(), std::log(0.9 + 0.1 * std::exp(1)),
+              1e-12);
+}
+
 // The control: of a record that is a thousandth farther away, the pair below says more than the
 // truth.
 TEST(SampledRun, PairsShowAWrongDistance) {
