@@ -44,6 +44,12 @@ absl::StatusOr<Composed> Question::Compose(const DirectedLosses& losses, double 
   return made;
 }
 
+// Where nearly all outcomes show nothing, the window's tails outweigh those that show much, and
+// nothing is left below: less of a tail, not a finer mesh, brings it back.
+static bool IsCutAway(const Bounds& best, const Question& question) {
+  return best.value.lower() == 0 && question.window_tail > kLeastWindowTail;
+}
+
 absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
                               std::vector<Direction> directions, Question& question, double tail,
                               double relative_gap, const Limits& limits) {
@@ -124,10 +130,7 @@ absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
           before.upper() - best.value.upper() > 0.5 * relative_gap * best.value.upper();
       stalled = gap > 0.9 * before.RelativeGap() && !moved ? stalled + 1 : 0;
       const bool fine_enough = !(mesh > 1.1 * aim);
-      // Where nearly all outcomes show nothing, the window's tails outweigh those that show much,
-      // and nothing is left below: less of a tail, not a finer mesh, brings it back.
-      const bool cut_away = best.value.lower() == 0 && question.window_tail > kLeastWindowTail;
-      if (i > 0 && stalled > 0 && fine_enough && !cut_away) break;
+      if (i > 0 && stalled > 0 && fine_enough && !IsCutAway(best, question)) break;
       // A tilt that was off makes the window's tails count for more.
       question.window_tail = std::fmax(kLeastWindowTail, 1e-4 * question.window_tail);
       double next = 0;
