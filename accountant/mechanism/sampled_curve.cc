@@ -20,7 +20,7 @@ double ExpTimesExpm1(double a, double b) {
 
 // By how much the mean of the likelihood ratio's power is above 1, at most, but for rounding; may
 // be infinite or, where parts of it are, no number.
-// Of the mechanism, `told` has the logarithm of that mean for each power.
+// `told_by` has, for each power, the logarithm of the same mean of the mechanism on all records.
 double Excess(SampleOf kind, int order, double share, const std::vector<double>& told_by) {
   const bool poisson = kind == SampleOf::kPoisson;
   const double stays = poisson ? std::log1p(-share) : 0;

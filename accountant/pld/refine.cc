@@ -27,6 +27,12 @@ constexpr double kBeyondLeft = 2, kLittleWork = 2e8;
 // A finer mesh that is no finer than this is not worth its time.
 constexpr double kWorthIt = 0.8;
 
+// Where nearly all outcomes show nothing, the window's tails outweigh those that show much, and
+// nothing is left below: less of a tail, not a finer mesh, brings it back.
+bool IsCutAway(const Bounds& best, const Question& question) {
+  return best.value.lower() == 0 && question.window_tail > kLeastWindowTail;
+}
+
 }  // namespace
 
 absl::StatusOr<Discretised> Question::Discretise(const Steps& steps, double step, double tail,
@@ -42,12 +48,6 @@ absl::StatusOr<Composed> Question::Compose(const DirectedLosses& losses, double 
   most_bins = std::max(most_bins, made.bins());
   work += WorkOfComposing(made.bins(), losses.losses().size());
   return made;
-}
-
-// Where nearly all outcomes show nothing, the window's tails outweigh those that show much, and
-// nothing is left below: less of a tail, not a finer mesh, brings it back.
-static bool IsCutAway(const Bounds& best, const Question& question) {
-  return best.value.lower() == 0 && question.window_tail > kLeastWindowTail;
 }
 
 absl::StatusOr<Bounds> Refine(const Steps& steps, const Sketch& sketch,
