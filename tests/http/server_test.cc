@@ -374,7 +374,7 @@ TEST_F(HttpServer, OneAddressDoesNotShutOthersOut) {
     return std::count_if(clients.begin(), clients.end(),
                          [](const auto& client) { return client->Ends(0.01); });
   };
-  AwaitThat([&] { return refused() >= 10; });
+  testing::AwaitThat([&] { return refused() >= 10; });
   RawClient& honest = from("192.0.2.2:1");
   honest.Send(Post("/echo", std::string(100000, 'b')));
   EXPECT_EQ(honest.Read().status, 200);
