@@ -138,17 +138,45 @@ def _hint(name: str, known: List[str]) -> str:
         ", ".join(known) or "none")
 
 
+_CASES = {case: getattr(held, "__name__", "") for kind in messages.FOLDED.values()
+          for case, held in kind.values()}
+_CONSTANTS = [word.upper().replace("-", "_")
+              for kind in ("Adjacency", "Parameters", "Method", "NoiseKind")
+              for word in messages.ENUMS[kind] if "-" in word or kind == "Parameters" and word]
+_CONSTANT = r"\b(?:%s|FAIL_CLOSED|SPOOL)\b" % "|".join(_CONSTANTS)
+# Where a path of the API begins, which is no file's name.
+_PATH = (r"(?<![\w./-])(?:(?:subject|options|declaration|mechanism|sampling|scheme|filter|trials)\."
+         r"|(?:\w*events|plan|queries)\[\d+\]\.)[\w.\[\]]*\w\]?")
+_OUTER = ("subject", "options", "declaration", "sampling")
+_ARGUMENTS = {"unit_of_privacy": "unit", "spool_policy": "policy", "scheme.kind": "scheme"}
+
+
 def in_python(text: str) -> str:
-    """A message in the words of this package's arguments: "zero-out" for ZERO_OUT."""
+    """A message, or a field, in the words of this package: give adjacency="zero-out" for declare
+    ZERO_OUT, events[0].noise_multiplier for events[0].mechanism.gaussian.noise_multiplier. What is
+    in these words already stays as it is."""
     import re
 
     def spelled(found: "re.Match[str]") -> str:
         return '"%s"' % _wire.spelled(found[0])
-    return re.sub(r"\b(?:%s)\b" % "|".join(_UPPER), spelled, text)
 
+    def given(found: "re.Match[str]") -> str:
+        return "give " + re.sub(_CONSTANT, lambda one: "adjacency=" + spelled(one), found[1])
 
-_UPPER = [word.upper().replace("-", "_") for kind in ("Adjacency", "Method", "NoiseKind")
-          for word in messages.ENUMS[kind] if "-" in word]
+    def path(found: "re.Match[str]") -> str:
+        first, *parts = found[0].split(".")
+        if first == "subject" and parts[0].startswith("events") or first not in _OUTER:
+            parts.insert(0, "event" if first == "mechanism" else first)
+        return ".".join(part for part in parts if part not in _CASES)
+
+    text = re.sub(r"\bdeclare (%s(?:(?:,| or|, or) %s)*)" % (_CONSTANT, _CONSTANT), given, text)
+    text = re.sub(_PATH, path, re.sub(_CONSTANT, spelled, text))
+    text = re.sub(r"\b(sampling scheme|mechanism) (\w+)",
+                  lambda found: "%s %s" % (found[1], _CASES.get(found[2]) or found[2]), text)
+    text = re.sub(r"\b(?:the option )?(plan_independent|plan_varies)\b(?![:=])", r"\1=True", text)
+    text = re.sub(r"\b(\w+_timeout)_seconds\b", r"\1", text)
+    return re.sub(r"\b(?:%s)\b" % "|".join(map(re.escape, _ARGUMENTS)),
+                  lambda found: _ARGUMENTS[found[0]], text)
 
 
 def whole(value: Any, name: str) -> int:

@@ -99,24 +99,17 @@ def _renamed(failed: Error, scheme: Any, is_run: bool, subject: str) -> Error:
     """The same error in the words of the caller's arguments. `subject` is the name of the
     question's subject there."""
     field = shown = failed.field
-    if subject and shown.startswith("subject.events"):
-        shown = subject + shown[len("subject.events"):]
-    for outer in ("subject.", "options."):
-        if shown.startswith(outer):
-            shown = shown[len(outer):]
-    if shown.startswith("events["):
-        index, rest = shown[len("events["):].split("]", 1)
+    if shown.startswith("subject.events"):
+        shown = (subject or "events") + shown[len("subject.events"):]
+    if is_run and shown.startswith("events["):
         last = shown.rsplit(".", 1)[-1]
-        if not is_run:
-            shown = "events[%s]%s" % (index, rest)
-        elif scheme is not None and not isinstance(scheme, str) and ".scheme" in shown:
+        if scheme is not None and not isinstance(scheme, str) and ".scheme" in shown:
             shown = "scheme" if last == "scheme" else "scheme." + last
         else:
             shown = _SHORT.get(last, "scheme")
     text = str(failed)
     if shown != field:
         text = shown + text[len(field):] if text.startswith(field) else "%s: %s" % (shown, text)
-    text = _words.in_python(text)
     return failed if text == str(failed) else type(failed)(text, failed.code, shown, failed.reason)
 
 

@@ -8,11 +8,12 @@ CODES = ("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", 
 
 
 class Error(Exception):
-    """Why a call failed: its text names the argument and the rule.
+    """Why a call failed: its text names the argument and the rule, in this package's words,
+    whichever library, server or file it comes from.
 
     code: gRPC's name of the kind of failure, such as "INVALID_ARGUMENT" or "UNAVAILABLE"
     field: the argument, or the part of an event, that is wrong:
-        "events[0].gaussian.noise_multiplier"; empty if none is
+        "events[0].noise_multiplier"; empty if none is
     reason: for programs, such as "INVALID_FIELD"; empty if there is none
     """
 
@@ -22,8 +23,9 @@ class Error(Exception):
 
     def __init__(self, message: str, code: str = "UNKNOWN", field: str = "",
                  reason: str = "") -> None:
-        super().__init__(message)
-        self.code, self.field, self.reason = code, field, reason
+        from ._words import in_python  # which needs this module
+        super().__init__(in_python(message))
+        self.code, self.field, self.reason = code, in_python(field), reason
 
 
 class InvalidArgument(Error, ValueError):

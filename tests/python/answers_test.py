@@ -295,7 +295,8 @@ class Words(unittest.TestCase):
     def test_refusals_speak_as_arguments_do(self):
         for ask, code, text in (
                 (lambda: dpledger.epsilon(**MNIST, scheme="shuffled", delta=1e-5),
-                 "FAILED_PRECONDITION", 'declare "zero-out" or "replace-one"'),
+                 "FAILED_PRECONDITION",
+                 'give adjacency="zero-out" or adjacency="replace-one"'),
                 (lambda: dpledger.epsilon(noise_multiplier=1.0, sample_rate=256, steps=3,
                                           delta=1e-5),
                  "INVALID_ARGUMENT", "^sample_rate: must be "),
