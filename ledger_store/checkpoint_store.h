@@ -74,6 +74,12 @@ class CheckpointReader {
     return all;
   }
 
+  // Those of all logs that have one, by name, as they stood at one moment. Memory: some hundred
+  // bytes a log. UNIMPLEMENTED where a store keeps no such moment.
+  virtual absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> LatestOfAll() {
+    return absl::UnimplementedError("this store cannot read all checkpoints at once");
+  }
+
   // The tile's published hashes. NOT_FOUND if the tile was not published.
   virtual absl::StatusOr<std::string> ReadTile(const std::string& log,
                                                const merkle::TileId& tile) = 0;

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "merkle/tile_tree.h"
 
 namespace dpledger {
 
@@ -21,7 +20,7 @@ namespace {
 constexpr size_t kTailBytes = size_t{4} << 20;
 
 absl::Status ReadTail(LedgerStore& store, const TailRange& range, Tail& tail) {
-  for (const auto& [id, width] : merkle::PartialTilesOf(range.signed_size)) {
+  for (const merkle::TileId& id : range.tiles) {
     absl::StatusOr<std::string> tile = store.checkpoints().ReadTile(range.ledger, id);
     if (absl::IsNotFound(tile.status())) continue;
     if (!tile.ok()) return tile.status();

@@ -121,11 +121,12 @@ class LedgerReader {
 struct TailRange {
   std::string ledger;
   uint64_t signed_size = 0;
-  uint64_t size = 0;  // at most the ledger's
+  uint64_t size = 0;                  // at most the ledger's
+  std::vector<merkle::TileId> tiles;  // that are wanted with the entries
 };
 struct Tail {
   absl::Status status;  // of this ledger alone
-  // Those of merkle::PartialTilesOf(signed_size) that are stored.
+  // Of those that were asked for, the ones that are stored.
   std::map<merkle::TileId, std::string> tiles;
   std::vector<std::string> entries;  // [signed_size, size)
 };

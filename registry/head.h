@@ -47,6 +47,7 @@ struct Head {
   absl::StatusOr<Head> After(const Point& point) const;
   // points ‖ last ‖ chain: 89 bytes.
   std::string ToBytes() const;
+  bool operator==(const Head&) const = default;
 };
 
 // The map's key for the ledger of this origin, and the hash of its leaf there.

@@ -81,6 +81,7 @@ absl::Status RegistryLog::TakeKey(const v1::KeyRotate& rotate) {
   if (std::find(keys_.begin(), keys_.end(), *key) != keys_.end())
     return Bad("names a key that was used before");
   keys_.push_back(*key);
+  key_entries_.push_back(size_);
   return absl::OkStatus();
 }
 
@@ -131,6 +132,7 @@ v1::RegistryState RegistryLog::ToState() const {
   v1::RegistryState state;
   state.set_origin(origin_);
   for (const merkle::VerifierKey& key : keys_) state.add_verifier_keys(key.ToText());
+  state.mutable_key_entries()->Assign(key_entries_.begin(), key_entries_.end());
   state.set_size(size_);
   if (size_ > 0) state.set_recorded_seconds(absl::ToUnixSeconds(last_recorded_time_));
   state.set_ends_with_map(ends_with_map_);
@@ -157,6 +159,7 @@ absl::StatusOr<RegistryLog> RegistryLog::FromState(const v1::RegistryState& stat
     if (!key.ok()) return damaged("holds no key in ", text);
     log.keys_.push_back(*std::move(key));
   }
+  log.key_entries_.assign(state.key_entries().begin(), state.key_entries().end());
   log.size_ = state.size();
   if (log.size_ > 0) log.last_recorded_time_ = absl::FromUnixSeconds(state.recorded_seconds());
   log.ends_with_map_ = state.ends_with_map();

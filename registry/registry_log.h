@@ -60,6 +60,8 @@ class RegistryLog {
   const std::string& origin() const { return origin_; }
   // Oldest first; the last one signs.
   const std::vector<merkle::VerifierKey>& keys() const { return keys_; }
+  // The entries that name them.
+  const std::vector<uint64_t>& key_entries() const { return key_entries_; }
   absl::Time last_recorded_time() const { return last_recorded_time_; }
 
   // The origin of the ledger that the last entry registers; empty if it registers none.
@@ -84,6 +86,7 @@ class RegistryLog {
 
   std::string origin_;
   std::vector<merkle::VerifierKey> keys_;
+  std::vector<uint64_t> key_entries_;
   uint64_t size_ = 0;
   absl::Time last_recorded_time_ = absl::InfinitePast();
   std::map<std::string, Head> ledgers_;

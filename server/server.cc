@@ -205,6 +205,9 @@ absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed255
   store_->Observe(&groups_);
   gate_.Start(&accounting_.subjects());
   store_->Guard(&gate_);
+  if (!notary_->why_read_whole().empty()) {
+    log_.Write(LogLevel::kWarning, "registry_read_whole", {{"message", notary_->why_read_whole()}});
+  }
   evidence_ =
       std::make_unique<EvidenceCheck>(store_.get(), notary_.get(), &log_,
                                       [this](const std::string& ledger, const absl::Status& why) {

@@ -143,7 +143,7 @@ void Server::PullFigures(const std::string& store_folder) {
   PullFront(front_.get(), *metrics_);
   PullBudgets(&index_, *metrics_);
   metrics_->Pull("dpledger_evidence_left",
-                 "Ledgers whose signatures and tiles are still to be looked at after the start.",
+                 "Logs whose signatures, tiles or entries are still to be looked at after the start.",
                  PulledKind::kGauge, [this] { return static_cast<double>(evidence_->left()); });
   PullProcess(*metrics_);
 }

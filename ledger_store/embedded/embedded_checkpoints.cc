@@ -124,6 +124,19 @@ absl::StatusOr<v1::StoredCheckpoint> EmbeddedCheckpoints::Latest(const std::stri
   return checkpoint;
 }
 
+absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> EmbeddedCheckpoints::LatestOfAll() {
+  absl::MutexLock lock(&mutex_);  // no publication meanwhile
+  std::vector<std::string> logs = {kRegistryLog};
+  for (const LedgerRecord& ledger : table_.All()) logs.push_back(ledger.head->name);
+  std::map<std::string, v1::StoredCheckpoint> all;
+  for (const std::string& log : logs) {
+    absl::StatusOr<v1::StoredCheckpoint> latest = Latest(log);
+    if (!latest.ok() && !absl::IsNotFound(latest.status())) return latest.status();
+    if (latest.ok()) all.emplace_hint(all.end(), log, *std::move(latest));
+  }
+  return all;
+}
+
 absl::StatusOr<std::string> EmbeddedCheckpoints::ReadTile(const std::string& log,
                                                           const merkle::TileId& tile) {
   RETURN_IF_ERROR(fail_stop_.status());

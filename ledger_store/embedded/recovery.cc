@@ -167,7 +167,7 @@ class Evidence : public merkle::TileReader {
     }
     const std::string& origin = last.checkpoint.origin;
     evidence.registered = registered_[origin];
-    ASSIGN_OR_RETURN(evidence.registered_proof, Proof(last.registry_index));
+    ASSIGN_OR_RETURN(evidence.registered_proof, Proof(last.head.last.index));
     evidence.map_entry = last_entry_;
     ASSIGN_OR_RETURN(evidence.map_proof, Proof(registry_.size() - 1));
     evidence.map_path = registry_.map().Prove(registry::HeadKey(origin)).value().ToBytes();

@@ -14,6 +14,7 @@
 #include "ledger_store/bundle/ledger_rules.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/receipt_check.h"
+#include "ledger_store/evidence/registrations.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/start_check.h"
 #include "merkle/compact_tree.h"
@@ -241,8 +242,27 @@ class LedgerCheck {
   std::string leaves_;  // of that tile
 };
 
+// One hash over the indices of a ledger's registrations.
+void TakeRegistration(uint64_t index, merkle::Hash& chain) {
+  chain = merkle::Sha256({merkle::ToBytes(chain), absl::StrCat(index)});
+}
+
+// That the stored places of the ledger's registrations are those that the registry has.
+absl::Status CheckRegistrations(CheckpointReader& store, const std::string& ledger, uint64_t points,
+                                const merkle::Hash& registered) {
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> indices,
+                   ReadRegistrations(store, ledger, 0, points));
+  merkle::Hash chain = {};
+  for (const uint64_t index : indices) TakeRegistration(index, chain);
+  if (chain == registered) return absl::OkStatus();
+  return absl::DataLossError("are not where the registry has them");
+}
+
 // Entries and tiles of the registry as far as they can be read, whatever its checkpoint says.
-void CheckRegistryTiles(CheckpointReader& store, uint64_t signed_size, FsckReport& report) {
+// Returns a hash over the indices of each ledger's registrations, by the ledger's origin.
+std::map<std::string, merkle::Hash> CheckRegistryTiles(CheckpointReader& store,
+                                                       uint64_t signed_size, FsckReport& report) {
+  std::map<std::string, merkle::Hash> chains;
   TileCheck tiles(store, kRegistryLog, report);
   merkle::TileBuilder tree;
   while (tree.size() < signed_size) {
@@ -251,9 +271,14 @@ void CheckRegistryTiles(CheckpointReader& store, uint64_t signed_size, FsckRepor
     if (!page.ok() || page->empty()) {
       report.Add(EntryPlace(kRegistryLog, tree.size()),
                  page.ok() ? absl::DataLossError("is signed, but missing") : page.status());
-      return;
+      return chains;
     }
-    for (const std::string& entry : *page) tree.Append(merkle::LeafHash(entry));
+    for (const std::string& bytes : *page) {
+      v1::LedgerEntry entry;
+      if (entry.ParseFromString(bytes) && entry.has_registered())
+        TakeRegistration(tree.size(), chains[entry.registered().origin()]);
+      tree.Append(merkle::LeafHash(bytes));
+    }
     tiles.Compare(tree);
     report.registry_entries = tree.size();
   }
@@ -261,6 +286,7 @@ void CheckRegistryTiles(CheckpointReader& store, uint64_t signed_size, FsckRepor
   if (beyond.ok() && !beyond->empty()) {
     report.Add(EntryPlace(kRegistryLog, signed_size), "is beyond what was signed");
   }
+  return chains;
 }
 
 void CheckCopies(LedgerReader& store, const Registry& registry, const FsckOptions& options,
@@ -306,10 +332,11 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
   Registry registry;
   const absl::Status caught_up = registry.CatchUp(checkpoints);
   report.Add("the registry", caught_up);
+  std::map<std::string, merkle::Hash> registrations;
   const absl::StatusOr<v1::StoredCheckpoint> latest = checkpoints.Latest(kRegistryLog);
   if (latest.ok()) {
     report.registry_size = latest->size();
-    CheckRegistryTiles(checkpoints, latest->size(), report);
+    registrations = CheckRegistryTiles(checkpoints, latest->size(), report);
   }
   CheckCopies(store, registry, options, report);
   if (options.keys.current == nullptr) {
@@ -327,6 +354,11 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
                  options.authenticated->Get(ledger.name(), kNoWriters).status());
     }
     LedgerCheck(store, options, ledger, report).Run(registry, caught_up.ok());
+    if (!caught_up.ok()) return;
+    const std::string origin = OriginOf(registry.origin(), ledger.name());
+    report.Add(absl::StrCat(ledger.name(), ": registrations"),
+               CheckRegistrations(checkpoints, ledger.name(), registry.HeadOf(origin).points,
+                                  registrations[origin]));
   };
   std::string after;
   while (true) {

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/registrations.h"
 #include "ledger_store/evidence/signer.h"
 #include "ledger_store/evidence/tails_ahead.h"
 #include "merkle/compact_tree.h"
@@ -58,16 +59,30 @@ Notary::Notary(NotaryOptions options, LedgerStore& store)
 
 absl::StatusOr<std::unique_ptr<Notary>> Notary::Open(NotaryOptions options, LedgerStore& store) {
   std::unique_ptr<Notary> notary(new Notary(std::move(options), store));
-  RETURN_IF_ERROR(notary->registry_.CatchUp(store.checkpoints()));
+  RETURN_IF_ERROR(notary->TakeRegistry());
   RETURN_IF_ERROR(notary->CheckOrigin());
   RETURN_IF_ERROR(notary->CheckKey());
   if (!notary->second_place_.path().empty()) {
     RETURN_IF_ERROR(notary->CheckPlaces());
   }
-  ASSIGN_OR_RETURN(notary->left_to_check_,
+  ASSIGN_OR_RETURN(const LeftToCheck left,
                    CheckLedgers(store, notary->registry_, notary->options_.check_evidence_for,
                                 *notary->options_.clock));
+  notary->left_to_check_.after = left.after;
+  notary->left_to_check_.ledgers = left.ledgers;
   return notary;
+}
+
+absl::Status Notary::TakeRegistry() {
+  const absl::StatusOr<v1::StoredCheckpoint> end = store_.checkpoints().Latest(kRegistryLog);
+  if (end.ok() && end->size() > options_.read_at_most) {
+    const absl::Status resumed = registry_.Resume(store_);
+    if (!resumed.ok() && !absl::IsDataLoss(resumed) && !absl::IsUnimplemented(resumed))
+      return resumed;
+    why_read_whole_ = std::string(resumed.message());
+    left_to_check_.registry_entries = resumed.ok() ? end->size() : 0;
+  }
+  return registry_.CatchUp(store_.checkpoints());  // says what is damaged, if anything is
 }
 
 absl::Status Notary::CheckPlaces() const {
@@ -159,12 +174,6 @@ SignedCheckpoint Notary::Readable() const {
   return readable_;
 }
 
-Registrations Notary::RegistrationsOf(const std::string& ledger) const {
-  absl::MutexLock lock(&mutex_);
-  const auto found = registrations_.find(OriginOf(public_->checkpoint.checkpoint.origin, ledger));
-  return {public_, found == registrations_.end() ? std::vector<uint64_t>() : found->second};
-}
-
 std::string Notary::Origin() const {
   if (!registry_.empty()) return registry_.origin();
   return options_.origin.empty() ? DefaultOrigin(options_.key->public_key()) : options_.origin;
@@ -233,16 +242,23 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch,
   for (const DamagedLedger& ledger : found.damaged) draft.damage.Update(ledger.status);
   std::vector<v1::Ledger>& heads = found.ledgers;
   // Those that have little to sign first: one that has much must not keep them waiting.
-  const auto behind = [this](const v1::Ledger& head) {
-    const auto signed_of = registry_.ledgers().find(OriginOf(Origin(), head.name()));
-    return head.size() - (signed_of == registry_.ledgers().end() ? 0 : signed_of->second.last.size);
+  const auto signed_of = [this](const v1::Ledger& head) {
+    return registry_.HeadOf(OriginOf(Origin(), head.name()));
+  };
+  const auto behind = [&](const v1::Ledger& head) {
+    return head.size() - signed_of(head).last.size;
   };
   std::stable_sort(heads.begin(), heads.end(),
                    [&](const v1::Ledger& a, const v1::Ledger& b) { return behind(a) < behind(b); });
   std::vector<TailRange> ranges;
   for (const v1::Ledger& head : heads) {
     const uint64_t left = refused_.contains(head.name()) ? 0 : behind(head);
-    ranges.push_back({head.name(), head.size() - left, head.size()});
+    ranges.push_back({head.name(),
+                      head.size() - left,
+                      head.size(),
+                      {RegistrationsTile(signed_of(head).points)}});
+    for (const auto& [id, width] : merkle::PartialTilesOf(head.size() - left))
+      ranges.back().tiles.push_back(id);
   }
   TailsAhead tails(store_, std::move(ranges));
   for (size_t i = 0; i < heads.size(); ++i) {
@@ -290,6 +306,25 @@ absl::StatusOr<merkle::TileBuilder> Notary::Rehashed(const v1::Ledger& head, con
   return tree;
 }
 
+absl::StatusOr<std::string> Notary::NextRegistration(const std::string& ledger,
+                                                     const registry::Head& last, const Tail* tail,
+                                                     const Draft& draft) {
+  const merkle::TileId id = RegistrationsTile(last.points);
+  std::string stored;
+  if (tail != nullptr) {
+    const auto found = tail->tiles.find(id);
+    if (found != tail->tiles.end()) stored = found->second;
+  } else {
+    absl::StatusOr<std::string> read = store_.checkpoints().ReadTile(ledger, id);
+    if (!read.ok() && !absl::IsNotFound(read.status())) return read.status();
+    if (read.ok()) stored = *std::move(read);
+  }
+  const absl::StatusOr<std::string> next =
+      WithRegistration(last, std::move(stored), draft.registry.size());
+  if (next.ok()) return next;
+  return absl::DataLossError(absl::StrCat(ledger, ": ", next.status().message()));
+}
+
 absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft) {
   const std::string& name = head.name();
   if (refused_.count(name) != 0) {
@@ -300,7 +335,7 @@ absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& 
   const std::string origin = OriginOf(Origin(), name);
   const registry::Head last_head = registry_.HeadOf(origin);
   const SignedCheckpoint last = {
-      {origin, last_head.last.size, last_head.last.root, {}}, "", last_head.last.index};
+      {origin, last_head.last.size, last_head.last.root, {}}, "", last_head};
   if (head.size() <= last.checkpoint.size) return absl::OkStatus();
   LedgerPoint point;
   ASSIGN_OR_RETURN(merkle::TileBuilder tree, Rehashed(head, tail, last, point, draft.round));
@@ -313,18 +348,19 @@ absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& 
   // What lies before the end may lie before SEAL too, unless SEAL was signed before.
   registered.set_state(
       last_head.last.state == v1::SEALED || point.size == head.size() ? head.state() : v1::OPEN);
-  SignedLog log;
-  log.log = name;
-  ASSIGN_OR_RETURN(*log.checkpoint.mutable_note(), SignedNote(name, point.size, point.root));
-  log.checkpoint.set_size(point.size);
-  log.checkpoint.set_registry_index(draft.registry.size());
-  log.tiles = tree.TakeChanged();
   const absl::StatusOr<registry::Head> next =
       last_head.After({draft.registry.size(), point.size, point.root, registered.state()});
   if (!next.ok()) {
     return absl::DataLossError(absl::StrCat(name, ": cannot be registered at size ", point.size,
                                             ": ", next.status().message()));
   }
+  SignedLog log;
+  log.log = name;
+  log.tiles = tree.TakeChanged();
+  ASSIGN_OR_RETURN(log.tiles[RegistrationsTile(last_head.points)],
+                   NextRegistration(name, last_head, tail, draft));
+  ASSIGN_OR_RETURN(std::string note, SignedNote(name, point.size, point.root));
+  log.checkpoint = ToStored(std::move(note), *next);
   draft.heads[registry::HeadKey(origin)] = registry::HeadLeaf(origin, *next);
   RETURN_IF_ERROR(AddEntry(std::move(entry), draft));
   draft.publication.logs.push_back(std::move(log));
@@ -348,6 +384,8 @@ absl::Status Notary::AddRegistry(Draft& draft) const {
   ASSIGN_OR_RETURN(*log.checkpoint.mutable_note(),
                    SignedNote(kRegistryLog, draft.registry.size(), draft.registry.Root()));
   log.checkpoint.set_size(draft.registry.size());
+  for (const uint64_t index : registry_.key_entries()) log.checkpoint.add_key_entries(index);
+  if (KeyIsNew()) log.checkpoint.add_key_entries(registry_.size());
   log.tiles = draft.registry.TakeChanged();
   draft.publication.logs.push_back(std::move(log));
   return absl::OkStatus();
@@ -405,6 +443,7 @@ absl::Status Notary::Cosign(uint64_t lease_epoch) {
   log.log = kRegistryLog;
   log.checkpoint.set_note(note.ToText());
   log.checkpoint.set_size(size);
+  for (const uint64_t index : registry_.key_entries()) log.checkpoint.add_key_entries(index);
   RETURN_IF_ERROR(store_.checkpoints().Publish(publication));
   return registry_.CatchUp(store_.checkpoints());
 }
@@ -428,8 +467,6 @@ absl::Status Notary::MakePublic() {
     second_note_ = note;
   }
   absl::MutexLock lock(&mutex_);
-  for (const auto& [origin, index] : registry_.TakeRegistrations())
-    registrations_[origin].push_back(index);
   if (public_ == nullptr || public_->checkpoint.note != note) {
     public_ = std::make_shared<PublicRegistry>(
         PublicRegistry{registry_.checkpoint(), registry_.keys(), registry_.map()});

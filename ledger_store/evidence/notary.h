@@ -20,7 +20,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -59,6 +58,9 @@ struct NotaryOptions {
       1'000'000;              // rough bound on those read again in a round: at most twice as many
   size_t max_ledgers = 4096;  // the most that are signed in a round
   Clock* clock = Clock::System();
+  // Open reads a registry of so many entries, a second's worth; of a longer one only what its
+  // signed end shows (registry.h), as long as that fits together.
+  uint64_t read_at_most = 1'000'000;
   // How long Open looks at signatures and tiles; all other ledgers' are left_to_check().
   absl::Duration check_evidence_for = absl::Seconds(2);
   // Asked for signed notes of the registry of this origin if the second place is not there: a store
@@ -92,19 +94,12 @@ struct PublicRegistry {
   merkle::PrefixMap map;                  // of the ledgers' heads
 };
 
-// Where the registry registers a ledger.
-struct Registrations {
-  std::shared_ptr<const PublicRegistry> registry;
-  std::vector<uint64_t> indices;  // of the entries, among those of its checkpoint
-};
-
 class Notary {
  public:
   // Checks the store against the registry, its checkpoints, its tiles and the second place; adds
-  // the first key, or a new key, to the registry. Reads the whole registry. `store` must outlive
-  // the notary. DATA_LOSS (invariant 4); FAILED_PRECONDITION (KEY_MISMATCH: another key signs the
-  // registry; ORIGIN_MISMATCH); INVALID_ARGUMENT for an origin that is not allowed in a note;
-  // errors of Sign.
+  // the first key, or a new key, to the registry. `store` must outlive the notary. DATA_LOSS
+  // (invariant 4); FAILED_PRECONDITION (KEY_MISMATCH: another key signs the registry;
+  // ORIGIN_MISMATCH); INVALID_ARGUMENT for an origin that is not allowed in a note; errors of Sign.
   static absl::StatusOr<std::unique_ptr<Notary>> Open(NotaryOptions options, LedgerStore& store);
 
   // Runs one round over all ledgers. While another process holds the lease, it signs nothing but
@@ -128,6 +123,8 @@ class Notary {
   absl::StatusOr<std::optional<SignedCheckpoint>> Latest(const std::string& log) const;
   // What Open has compared with the registry only.
   const LeftToCheck& left_to_check() const { return left_to_check_; }
+  // Why Open has read the whole of a long registry; empty if it has not.
+  const std::string& why_read_whole() const { return why_read_whole_; }
   // The key that it signs by, under the registry's origin.
   merkle::VerifierKey OwnKey() const;
   // The recorded time of the registry's last entry; the past if it has none. As Sign, one thread at
@@ -138,15 +135,13 @@ class Notary {
   // The registry's checkpoint whose entries and tiles may be read: durable, and perhaps not yet
   // published, as a witness reads what it is asked to cosign. Of size 0 at first.
   SignedCheckpoint Readable() const;
-  // The registry and the ledger's registrations in it, of one moment. Same precondition as
-  // registry().
-  Registrations RegistrationsOf(const std::string& ledger) const;
 
  private:
   struct Draft;  // a publication being made
 
   Notary(NotaryOptions options, LedgerStore& store);
 
+  absl::Status TakeRegistry();
   std::string Origin() const;
   // Whether the registry has to name this notary's key before the key may sign.
   bool KeyIsNew() const;
@@ -163,7 +158,11 @@ class Notary {
   // Of these ledgers, those that there are.
   absl::StatusOr<UnsignedLedgers> HeadsOf(const std::set<std::string>& ledgers) const;
   absl::Status AddEntry(v1::LedgerEntry entry, Draft& draft) const;
-  // `tail` may be null.
+  // The block of its registrations, with the one that the draft adds next. `tail` may be null, also
+  // below.
+  absl::StatusOr<std::string> NextRegistration(const std::string& ledger,
+                                               const registry::Head& last, const Tail* tail,
+                                               const Draft& draft);
   absl::Status AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft);
   // The tree up to `point`, up to which the ledger is signed next, from the stored entries.
   absl::StatusOr<merkle::TileBuilder> Rehashed(const v1::Ledger& head, const Tail* tail,
@@ -185,6 +184,7 @@ class Notary {
   const EntryClock entry_clock_;
   CheckpointFile second_place_;
   LeftToCheck left_to_check_;
+  std::string why_read_whole_;
   Registry registry_;
   std::string other_beat_;         // of another holder of the lease
   absl::Duration other_grew_;      // by the steady clock: when that holder last published something
@@ -197,8 +197,6 @@ class Notary {
   mutable absl::Mutex mutex_;
   std::shared_ptr<const PublicRegistry> public_ ABSL_GUARDED_BY(mutex_);
   SignedCheckpoint readable_ ABSL_GUARDED_BY(mutex_);
-  // By the ledger's origin: 8 bytes for each registration there ever was.
-  std::unordered_map<std::string, std::vector<uint64_t>> registrations_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dpledger

@@ -7,6 +7,8 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "dpledger/v1/ledger.pb.h"
+#include "ledger_store/evidence/ledger_rehash.h"
+#include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
@@ -17,6 +19,38 @@ constexpr size_t kPageEntries = 10'000;
 absl::Status Damaged(std::string_view what) {
   return absl::DataLossError(absl::StrCat("the registry: ", ToAbsl(what)));
 }
+
+// What a stored checkpoint says, whoever signed it.
+absl::StatusOr<SignedCheckpoint> AsItSays(const v1::StoredCheckpoint& stored) {
+  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
+  absl::StatusOr<merkle::Checkpoint> checkpoint =
+      note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
+  if (checkpoint.ok() && checkpoint->size == stored.size())
+    return SignedCheckpoint{*std::move(checkpoint), stored.note(), {}};
+  return Damaged(
+      absl::StrCat("a checkpoint cannot be read: ",
+                   checkpoint.ok() ? "its sizes differ" : checkpoint.status().message()));
+}
+
+// Entries that the root of a checkpoint covers.
+class EndReader {
+ public:
+  EndReader(LedgerReader& store, const SignedCheckpoint& end)
+      : store_(store), reader_(store, kRegistryLog, end) {}
+
+  absl::StatusOr<v1::LedgerEntry> At(uint64_t index) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                     ReadLog(store_, kRegistryLog, index, 1));
+    if (entries.size() != 1 || index >= reader_.size())
+      return Damaged(absl::StrCat("entry ", index, " is missing"));
+    RETURN_IF_ERROR(reader_.Check(index, entries));
+    return registry::ParseRegistryEntry(entries[0]);
+  }
+
+ private:
+  LedgerReader& store_;
+  LogReader reader_;
+};
 
 }  // namespace
 
@@ -40,7 +74,27 @@ absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
     return refused(absl::DataLossError(
         absl::StrCat("it says size ", checkpoint->size, ", stored is ", stored.size())));
   }
-  return SignedCheckpoint{*std::move(checkpoint), stored.note(), stored.registry_index()};
+  registry::Head head;
+  if (stored.points() > 0) {
+    head = {stored.points(),
+            {stored.registry_index(), checkpoint->size, checkpoint->root, stored.state()},
+            {}};
+    if (stored.chain().size() != head.chain.size())
+      return refused(absl::DataLossError("its chain is not a hash"));
+    std::copy(stored.chain().begin(), stored.chain().end(), head.chain.begin());
+  }
+  return SignedCheckpoint{*std::move(checkpoint), stored.note(), head};
+}
+
+v1::StoredCheckpoint ToStored(std::string note, const registry::Head& head) {
+  v1::StoredCheckpoint stored;
+  stored.set_note(std::move(note));
+  stored.set_size(head.last.size);
+  stored.set_registry_index(head.last.index);
+  stored.set_points(head.points);
+  stored.set_state(head.last.state);
+  stored.set_chain(merkle::ToBytes(head.chain));
+  return stored;
 }
 
 absl::Status Registry::CatchUp(CheckpointReader& store) {
@@ -59,14 +113,8 @@ absl::Status Registry::CatchUp(CheckpointReader& store) {
         absl::StrCat("its checkpoint went back from ", size(), " to ", latest->size(), " entries"));
   }
   if (empty()) {
-    const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(latest->note());
-    const absl::StatusOr<merkle::Checkpoint> checkpoint =
-        note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
-    if (!checkpoint.ok()) {
-      return Damaged(
-          absl::StrCat("its checkpoint cannot be read: ", checkpoint.status().message()));
-    }
-    log_ = registry::RegistryLog(checkpoint->origin);
+    ASSIGN_OR_RETURN(const SignedCheckpoint says, AsItSays(*latest));
+    log_ = registry::RegistryLog(says.checkpoint.origin);
   }
   while (size() < latest->size()) {
     const size_t wanted = std::min<uint64_t>(kPageEntries, latest->size() - size());
@@ -97,8 +145,48 @@ absl::Status Registry::Append(std::string_view entry) {
     return reason.reason.empty() ? damaged : WithReason(damaged, reason);
   }
   tree_.Append(merkle::LeafHash(entry));
-  if (!log_.last_registered().empty())
-    registrations_.emplace_back(log_.last_registered(), log_.size() - 1);
+  return absl::OkStatus();
+}
+
+absl::Status Registry::Resume(LedgerReader& store) {
+  ASSIGN_OR_RETURN(auto stored, store.checkpoints().LatestOfAll());
+  const v1::StoredCheckpoint own = stored[kRegistryLog];
+  stored.erase(kRegistryLog);
+  ASSIGN_OR_RETURN(const SignedCheckpoint end, AsItSays(own));
+  const std::string& origin = end.checkpoint.origin;
+  EndReader entries(store, end);
+
+  v1::RegistryState state;
+  state.set_origin(origin);
+  state.set_size(own.size());
+  for (const uint64_t index : own.key_entries()) {
+    ASSIGN_OR_RETURN(const v1::LedgerEntry entry, entries.At(index));
+    state.add_verifier_keys(entry.key_rotate().verifier_key());
+    state.add_key_entries(index);
+  }
+  ASSIGN_OR_RETURN(const v1::LedgerEntry last, entries.At(own.size() - 1));
+  state.set_recorded_seconds(last.recorded_time().seconds());
+  state.set_ends_with_map(last.has_map_root());
+  for (const auto& [name, of] : stored) {
+    ASSIGN_OR_RETURN(const SignedCheckpoint says, AsItSays(of));
+    v1::RegistryState::Ledger& ledger = *state.add_ledgers();
+    ledger.set_origin(OriginOf(origin, name));
+    ledger.set_points(of.points());
+    ledger.set_index(of.registry_index());
+    ledger.set_size(of.size());
+    ledger.set_root(merkle::ToBytes(says.checkpoint.root));
+    ledger.set_state(of.state());
+    ledger.set_chain(of.chain());
+  }
+  ASSIGN_OR_RETURN(registry::RegistryLog log, registry::RegistryLog::FromState(state));
+  if (log.keys().empty() || last.map_root().ledgers() != log.map().size() ||
+      last.map_root().root_hash() != merkle::ToBytes(log.map().Root())) {
+    return Damaged("what the ledgers' checkpoints keep of their heads is not what it says last");
+  }
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree, ResumeSigned(store.checkpoints(), kRegistryLog, end));
+  ASSIGN_OR_RETURN(checkpoint_, OpenStored(own, origin, {log.keys().back()}));
+  log_ = std::move(log);
+  tree_ = std::move(tree);
   return absl::OkStatus();
 }
 

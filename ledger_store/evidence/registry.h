@@ -1,21 +1,25 @@
-// The registry, rebuilt from its entries: the log of all ledgers' checkpoints, the name under which
-// it is signed (its origin), and the keys that signed it.
+// The registry: the log of all ledgers' checkpoints, the name under which it is signed (its
+// origin), and the keys that signed it.
 //
-// Every entry that it holds was hashed and checked here (registry/registry_log.h); its root is
-// never taken from elsewhere.
+//  1. Its root is never taken from elsewhere: it is that of the entries, hashed here, or of the
+//     stored tiles, and the current key signed it.
+//  2. Entries that are read are checked (registry/registry_log.h). One that resumes reads few of
+//     them: the keys and the last one, which the signed root covers. The ledgers' heads are then
+//     what the ledgers' checkpoints keep of them, and have the map's root that the last entry
+//     says: so they are the heads that reading all entries comes to.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "ledger_store/checkpoint_store.h"
+#include "ledger_store/store.h"
 #include "merkle/checkpoint.h"
 #include "merkle/signed_note.h"
 #include "merkle/tile_tree.h"
@@ -31,8 +35,11 @@ std::string OriginOf(std::string_view registry_origin, const std::string& log);
 struct SignedCheckpoint {
   merkle::Checkpoint checkpoint;
   std::string note;
-  uint64_t registry_index = 0;  // ledgers: index of the entry that registers it
+  registry::Head head;  // ledgers: as the stored checkpoint says, which the registry's map binds
 };
+
+// What is stored of a ledger's checkpoint that the registry has as this head.
+v1::StoredCheckpoint ToStored(std::string note, const registry::Head& head);
 
 // Verifies a log's stored checkpoint. DATA_LOSS if none of the keys signed it, or if its note and
 // its stored fields differ.
@@ -48,6 +55,12 @@ class Registry {
   // shorter.
   absl::Status CatchUp(CheckpointReader& store);
 
+  // Takes the stored registry as its signed end shows it (2.), however long it is; CatchUp goes on
+  // from there. DATA_LOSS if something does not fit together, also where what the ledgers'
+  // checkpoints keep is wrong and the registry is whole; UNIMPLEMENTED of LatestOfAll. The registry
+  // is then as it was. Precondition: empty.
+  absl::Status Resume(LedgerReader& store);
+
   // Adds the next entry. DATA_LOSS if the bytes are not an entry, or the entry is not valid there.
   absl::Status Append(std::string_view entry);
 
@@ -61,6 +74,7 @@ class Registry {
   const std::string& origin() const { return log_.origin(); }
   // Oldest first; the last one signs.
   const std::vector<merkle::VerifierKey>& keys() const { return log_.keys(); }
+  const std::vector<uint64_t>& key_entries() const { return log_.key_entries(); }
   // The latest checkpoint that CatchUp read; of size 0 before that.
   const SignedCheckpoint& checkpoint() const { return checkpoint_; }
   absl::Time last_recorded_time() const { return log_.last_recorded_time(); }
@@ -72,16 +86,10 @@ class Registry {
   }
   const merkle::PrefixMap& map() { return log_.map(); }
 
-  // The registrations taken since the last call: a ledger's origin and the entry's index, in order.
-  std::vector<std::pair<std::string, uint64_t>> TakeRegistrations() {
-    return std::exchange(registrations_, {});
-  }
-
  private:
   registry::RegistryLog log_{""};
   merkle::TileBuilder tree_;
   SignedCheckpoint checkpoint_;
-  std::vector<std::pair<std::string, uint64_t>> registrations_;
 };
 
 }  // namespace dpledger

@@ -60,21 +60,22 @@ absl::StatusOr<registry::Point> VerifiedLast(LedgerReader& store, Registry& regi
   }
   RETURN_IF_ERROR(last.status());
   RETURN_IF_ERROR(ResumeSigned(store.checkpoints(), ledger, *last).status());
-  return registry::Point{last->registry_index, last->checkpoint.size, last->checkpoint.root};
+  return last->head.last;
 }
 
 // Whether the checkpoint says what the registry says last of the ledger, whoever signed it.
 bool IsAsRegistered(const Registry& registry, const std::string& ledger,
                     const v1::StoredCheckpoint& stored) {
   const std::string origin = OriginOf(registry.origin(), ledger);
-  const registry::Point registered = registry.HeadOf(origin).last;
-  if (stored.note().empty()) return registered == registry::Point();
-  if (stored.registry_index() != registered.index || stored.size() != registered.size) return false;
+  const registry::Head registered = registry.HeadOf(origin);
+  if (stored.note().empty()) return registered == registry::Head();
+  if (ToStored(stored.note(), registered).SerializeAsString() != stored.SerializeAsString())
+    return false;
   const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
   if (!note.ok()) return false;
   const absl::StatusOr<merkle::Checkpoint> says = merkle::ParseCheckpoint(note->text);
-  return says.ok() && says->origin == origin && says->size == registered.size &&
-         says->root == registered.root;
+  return says.ok() && says->origin == origin && says->size == registered.last.size &&
+         says->root == registered.last.root;
 }
 
 // That the ledger has what is signed of it up to `last`.
@@ -126,13 +127,13 @@ absl::Status CheckPage(LedgerReader& store, Registry& registry,
 absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry& registry,
                                         const std::string& ledger) {
   const std::string origin = OriginOf(registry.origin(), ledger);
-  const registry::Point registered = registry.HeadOf(origin).last;
+  const registry::Head registered = registry.HeadOf(origin);
   const absl::StatusOr<v1::StoredCheckpoint> stored = store.Latest(ledger);
   if (absl::IsNotFound(stored.status())) {
-    if (registered == registry::Point()) return SignedCheckpoint();
-    return absl::DataLossError(absl::StrCat(ledger, ": entry ", registered.index,
+    if (registered == registry::Head()) return SignedCheckpoint();
+    return absl::DataLossError(absl::StrCat(ledger, ": entry ", registered.last.index,
                                             " of the registry names a checkpoint of it at size ",
-                                            registered.size, ", but the store has none"));
+                                            registered.last.size, ", but the store has none"));
   }
   RETURN_IF_ERROR(stored.status());
   if (stored->registry_index() >= registry.size()) {
@@ -140,14 +141,11 @@ absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry&
                       {"SIGNER_REPLACED", {}});
   }
   ASSIGN_OR_RETURN(SignedCheckpoint last, OpenStored(*stored, origin, registry.keys()));
-  const merkle::Checkpoint& checkpoint = last.checkpoint;
-  if (registered.index == last.registry_index && registered.size == checkpoint.size &&
-      registered.root == checkpoint.root) {
-    return last;
-  }
-  return absl::DataLossError(absl::StrCat(
-      ledger, ": its stored checkpoint, of ", checkpoint.size, " entries, is not the one of ",
-      registered.size, " entries that entry ", registered.index, " of the registry names"));
+  if (registered == last.head) return last;
+  return absl::DataLossError(absl::StrCat(ledger, ": its stored checkpoint, of ",
+                                          last.checkpoint.size, " entries, is not the one of ",
+                                          registered.last.size, " entries that entry ",
+                                          registered.last.index, " of the registry names"));
 }
 
 absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,

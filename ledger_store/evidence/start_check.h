@@ -31,10 +31,11 @@ absl::Status CheckNothingSigned(const CheckpointFile& file);
 absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
                          const std::vector<std::string>& copies, const std::string& where);
 
-// The ledgers whose signatures and tiles a start has not looked at: those after a name.
+// What a start has not looked at.
 struct LeftToCheck {
+  uint64_t registry_entries = 0;  // the first ones
+  uint64_t ledgers = 0;           // those after a name: their signatures and tiles
   std::string after;
-  uint64_t ledgers = 0;
 };
 
 // DATA_LOSS unless, for every ledger, the checkpoint says what the registry says, whose entries

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
@@ -354,12 +355,25 @@ absl::StatusOr<v1::StoredCheckpoint> PostgresCheckpoints::Latest(const std::stri
 
 absl::StatusOr<std::vector<v1::StoredCheckpoint>> PostgresCheckpoints::LatestOf(
     const std::vector<std::string>& ledgers) {
+  ASSIGN_OR_RETURN(auto found, ReadLatest(" WHERE c.log = ANY($1)", Values().Texts(ledgers)));
+  std::vector<v1::StoredCheckpoint> all;
+  for (const std::string& ledger : ledgers) all.push_back(std::move(found[ledger]));
+  return all;
+}
+
+absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> PostgresCheckpoints::LatestOfAll() {
+  return ReadLatest("", Values());
+}
+
+absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> PostgresCheckpoints::ReadLatest(
+    std::string_view where, const Values& values) {
   ASSIGN_OR_RETURN(
       const std::vector<Rows> rows,
-      database_.Read({{database_.Sql("SELECT c.log, c.checkpoint, s.registry_size FROM"
-                                     " @.checkpoints AS c JOIN @.signer AS s ON s.id = 1"
-                                     " WHERE c.log = ANY($1)"),
-                       Values().Texts(ledgers)}}));
+      database_.Read({{database_.Sql(absl::StrCat("SELECT c.log, c.checkpoint, s.registry_size FROM"
+                                                  " @.checkpoints AS c"
+                                                  " JOIN @.signer AS s ON s.id = 1",
+                                                  ToAbsl(where))),
+                       values}}));
   std::map<std::string, v1::StoredCheckpoint> found;
   uint64_t greatest_index = 0, registry_size = 0;
   for (int row = 0; row < rows[0].size(); ++row) {
@@ -372,9 +386,7 @@ absl::StatusOr<std::vector<v1::StoredCheckpoint>> PostgresCheckpoints::LatestOf(
     registry_size = static_cast<uint64_t>(rows[0].Number(row, 2));
   }
   RETURN_IF_ERROR(AwaitRegistry(greatest_index, registry_size));
-  std::vector<v1::StoredCheckpoint> all;
-  for (const std::string& ledger : ledgers) all.push_back(std::move(found[ledger]));
-  return all;
+  return found;
 }
 
 absl::Status PostgresCheckpoints::AwaitRegistry(uint64_t index, uint64_t registry_size) {

@@ -37,6 +37,7 @@ class PostgresCheckpoints : public CheckpointStore {
   absl::StatusOr<std::vector<std::string>> TakeWanted() override;
   absl::Status Publish(const Publication& publication) override;
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
+  absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> LatestOfAll() override;
   absl::StatusOr<std::vector<v1::StoredCheckpoint>> LatestOf(
       const std::vector<std::string>& ledgers) override;
   absl::StatusOr<std::string> ReadTile(const std::string& log, const merkle::TileId& tile) override;
@@ -56,6 +57,9 @@ class PostgresCheckpoints : public CheckpointStore {
   // `repeated`, an earlier run may have stored it.
   absl::StatusOr<std::vector<Statement>> Store(Connection& connection,
                                                const Publication& publication, bool repeated) const;
+  // Of the checkpoints that an SQL clause with these values chooses; all without one.
+  absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> ReadLatest(std::string_view where,
+                                                                         const Values& values);
   absl::Status SetWanted(const std::vector<std::string>& ledgers, bool wanted);
   // Drops ledgers without unsigned entries from the index of those to sign. Only speeds Unsigned
   // up, which compares sizes itself.

@@ -17,7 +17,7 @@ Statement ReadTiles(const Database& database, const std::vector<TailRange>& rang
   std::vector<std::string> logs;
   std::vector<int64_t> levels, indices;
   for (const TailRange& range : ranges) {
-    for (const auto& [id, width] : merkle::PartialTilesOf(range.signed_size)) {
+    for (const merkle::TileId& id : range.tiles) {
       logs.push_back(range.ledger);
       levels.push_back(id.level);
       indices.push_back(static_cast<int64_t>(id.index));

@@ -13,6 +13,7 @@
 #include "events/unknown_fields.h"
 #include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "ledger_store/evidence/registrations.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::server {
@@ -41,6 +42,15 @@ absl::Status BeyondLog(std::string_view field, const std::string& log, uint64_t 
                     {"BEYOND_LOG", {{"field", std::string(field)}, {"size", absl::StrCat(size)}}});
 }
 
+// Whether the registry's map has the head that the ledger's checkpoint keeps.
+bool IsLast(const SignedCheckpoint& of, const PublicRegistry& registry) {
+  const merkle::Hash key = registry::HeadKey(of.checkpoint.origin);
+  const auto path = registry.map.Prove(key);
+  return path.has_value() &&
+         path->RootFrom(key, registry::HeadLeaf(of.checkpoint.origin, of.head)) ==
+             registry.map.Root();
+}
+
 }  // namespace
 
 absl::StatusOr<SignedCheckpoint> AuditService::AtLeast(std::string_view field,
@@ -66,16 +76,12 @@ absl::StatusOr<v1::GetCheckpointResponse> AuditService::GetCheckpoint(
   std::shared_ptr<const PublicRegistry> registry = notary_.registry();
   v1::GetCheckpointResponse response;
   if (request.log() != kRegistryLog) {
-    Registrations registrations = notary_.RegistrationsOf(request.log());
     // Signed again between the two looks?
-    for (int look = 0; look < kMaxLooks && !registrations.indices.empty() &&
-                       registrations.indices.back() != checkpoint.registry_index;
-         ++look) {
+    for (int look = 0; look < kMaxLooks && !IsLast(checkpoint, *registry); ++look) {
       ASSIGN_OR_RETURN(checkpoint, AtLeast("at_least", request.log(), at_least, call));
-      registrations = notary_.RegistrationsOf(request.log());
+      registry = notary_.registry();
     }
-    ASSIGN_OR_RETURN(*response.mutable_registry(), EvidenceFor(checkpoint, registrations));
-    registry = registrations.registry;
+    ASSIGN_OR_RETURN(*response.mutable_registry(), EvidenceFor(checkpoint, *registry));
   }
   response.set_note(checkpoint.note);
   for (const merkle::VerifierKey& key : registry->keys) {
@@ -101,9 +107,9 @@ absl::StatusOr<v1::LedgerEntry> AuditService::ProvenEntry(uint64_t index,
 }
 
 absl::StatusOr<v1::RegistryEvidence> AuditService::EvidenceFor(const SignedCheckpoint& checkpoint,
-                                                               const Registrations& registrations) {
-  const SignedCheckpoint& registry = registrations.registry->checkpoint;
-  const uint64_t index = checkpoint.registry_index;
+                                                               const PublicRegistry& shown) {
+  const SignedCheckpoint& registry = shown.checkpoint;
+  const uint64_t index = checkpoint.head.last.index;
   v1::RegistryEvidence evidence;
   LeafProof proof;
   ASSIGN_OR_RETURN(const v1::LedgerEntry entry,
@@ -111,7 +117,7 @@ absl::StatusOr<v1::RegistryEvidence> AuditService::EvidenceFor(const SignedCheck
   if (entry.registered().origin() != checkpoint.checkpoint.origin ||
       entry.registered().size() != checkpoint.checkpoint.size ||
       entry.registered().root_hash() != merkle::ToBytes(checkpoint.checkpoint.root) ||
-      registrations.indices.empty() || registrations.indices.back() != index) {
+      !IsLast(checkpoint, shown)) {
     return absl::DataLossError(absl::StrCat("the registry: entry ", index, " does not register ",
                                             checkpoint.checkpoint.origin, " at size ",
                                             checkpoint.checkpoint.size, " as its last size"));
@@ -121,13 +127,12 @@ absl::StatusOr<v1::RegistryEvidence> AuditService::EvidenceFor(const SignedCheck
   AddHashes(proof.hashes, *evidence.mutable_proof());
   ASSIGN_OR_RETURN(const v1::LedgerEntry last, ProvenEntry(registry.checkpoint.size - 1, registry,
                                                            *evidence.mutable_map_entry(), proof));
-  const merkle::PrefixMap& map = registrations.registry->map;
-  const auto path = map.Prove(registry::HeadKey(checkpoint.checkpoint.origin));
-  if (last.map_root().root_hash() != merkle::ToBytes(map.Root()) || !path.has_value())
+  if (last.map_root().root_hash() != merkle::ToBytes(shown.map.Root()))
     return absl::DataLossError("the registry: its last entry has the root of another map");
   AddHashes(proof.hashes, *evidence.mutable_map_proof());
-  evidence.set_map_path(path->ToBytes());
-  evidence.set_registrations(registrations.indices.size());
+  evidence.set_map_path(
+      shown.map.Prove(registry::HeadKey(checkpoint.checkpoint.origin)).value().ToBytes());
+  evidence.set_registrations(checkpoint.head.points);
   return evidence;
 }
 
@@ -136,29 +141,36 @@ absl::StatusOr<v1::ListRegistrationsResponse> AuditService::ListRegistrations(
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
   RETURN_IF_ERROR(events::CheckLedgerName("log", request.log()));
   RETURN_IF_ERROR(AtLeast("log", request.log(), 1, call).status());
-  Registrations of = notary_.RegistrationsOf(request.log());
-  const merkle::Checkpoint& registry = of.registry->checkpoint.checkpoint;
-  const uint64_t size = request.registry_size() == 0 ? registry.size : request.registry_size();
-  if (size > registry.size) return BeyondLog("registry_size", kRegistryLog, registry.size, size);
-  of.indices.erase(std::lower_bound(of.indices.begin(), of.indices.end(), size), of.indices.end());
+  const SignedCheckpoint registry = notary_.registry()->checkpoint;
+  const uint64_t known = registry.checkpoint.size;
+  const uint64_t size = request.registry_size() == 0 ? known : request.registry_size();
+  if (size > known) return BeyondLog("registry_size", kRegistryLog, known, size);
+  // Taken after the registry's, so that it has all those below its size.
+  ASSIGN_OR_RETURN(const SignedCheckpoint last, AtLeast("log", request.log(), 1, call));
+  ASSIGN_OR_RETURN(const uint64_t total,
+                   CountRegistrations(store_.checkpoints(), request.log(), last.head.points, size));
   v1::ListRegistrationsResponse response;
   response.set_registry_size(size);
-  response.set_total(of.indices.size());
-  const uint64_t end = std::min<uint64_t>(of.indices.size(), request.first() + kMaxPagePoints);
-  for (uint64_t i = request.first(); i < end;) {
+  response.set_total(total);
+  const uint64_t end = std::min(total, std::min(total, request.first()) + kMaxPagePoints);
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> indices,
+                   ReadRegistrations(store_.checkpoints(), request.log(), request.first(), end));
+  for (size_t i = 0; i < indices.size();) {
     // Registrations of a busy ledger stand close together: one read gives several.
-    const uint64_t first = of.indices[i];
-    const uint64_t wanted = of.indices[std::min(end, i + kMaxReadEntries) - 1] - first + 1;
+    const uint64_t first = indices[i];
+    const uint64_t wanted =
+        indices[std::min<size_t>(indices.size(), i + kMaxReadEntries) - 1] - first + 1;
     ASSIGN_OR_RETURN(const std::vector<std::string> entries,
                      ReadLog(store_, kRegistryLog, first, std::min(wanted, kMaxReadEntries)));
     if (entries.empty()) return absl::DataLossError("the registry: has lost entries");
-    for (; i < end && of.indices[i] - first < entries.size(); ++i) {
+    for (; i < indices.size() && indices[i] - first < entries.size(); ++i) {
       v1::LedgerEntry entry;
-      entry.ParseFromString(entries[of.indices[i] - first]);
-      const absl::StatusOr<registry::Point> point = registry::PointOf(entry, registry.origin);
-      if (!point.ok()) {
+      entry.ParseFromString(entries[indices[i] - first]);
+      const absl::StatusOr<registry::Point> point =
+          registry::PointOf(entry, registry.checkpoint.origin);
+      if (!point.ok() || entry.registered().origin() != last.checkpoint.origin) {
         return absl::DataLossError(
-            absl::StrCat("the registry: entry ", of.indices[i], " ", point.status().message()));
+            absl::StrCat("the registry: entry ", indices[i], " does not register ", request.log()));
       }
       *response.mutable_points() += point->ToBytes();
     }

@@ -40,7 +40,7 @@ class AuditService {
                                            uint64_t size, const CallContext& call);
   // That the ledger's checkpoint is the last one that the registry has of it.
   absl::StatusOr<v1::RegistryEvidence> EvidenceFor(const SignedCheckpoint& checkpoint,
-                                                   const Registrations& registrations);
+                                                   const PublicRegistry& registry);
   // An entry of the registry and its proof at the checkpoint's size.
   absl::StatusOr<v1::LedgerEntry> ProvenEntry(uint64_t index, const SignedCheckpoint& registry,
                                               std::string& bytes, LeafProof& proof);

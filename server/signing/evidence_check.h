@@ -1,6 +1,7 @@
-// Looks, on a thread of its own, at the signatures and tiles that a start has left out
-// (ledger_store/evidence/start_check.h): so a start takes seconds however many ledgers there are.
-// What it finds damaged is told; whoever reads it meanwhile finds it too.
+// Looks, on a thread of its own, at what a start has left out
+// (ledger_store/evidence/start_check.h): signatures and tiles of ledgers, then entries of the
+// registry. So a start takes seconds however many there are. What it finds damaged is told; whoever
+// reads it meanwhile finds it too.
 #pragma once
 
 #include <atomic>
@@ -28,14 +29,19 @@ class EvidenceCheck {
   // Ends between two ledgers.
   void Stop();
 
-  // How many ledgers are left; of those that the start left.
+  // How many logs are left, ledgers and the registry, of those that the start left.
   uint64_t left() const { return left_.load(); }
 
  private:
   void Run();
-  absl::Status Check(const std::string& ledger);
+  // False: it is to end; here and below.
+  bool CheckLedgers();
+  bool CheckRegistry();
+  // Calls `check` again until the store answers: what is right, lost or not there.
+  bool Answered(const std::string& log, const std::function<absl::Status()>& check,
+                absl::Status& found);
   absl::Status Look(const std::string& ledger);
-  // Whether it is to go on.
+  void Tell(const std::string& log, const absl::Status& found);
   bool Sleep(absl::Duration time);
 
   LedgerStore& store_;
@@ -43,6 +49,7 @@ class EvidenceCheck {
   const Log& log_;
   const std::function<void(const std::string&, const absl::Status&)> damaged_;
   std::atomic<uint64_t> left_;
+  int64_t damaged_count_ = 0;  // the thread's
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses all of the above

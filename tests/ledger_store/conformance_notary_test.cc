@@ -5,7 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/notary.h"
+#include "ledger_store/evidence/registrations.h"
 #include "merkle/compact_tree.h"
+#include "merkle/tile_tree.h"
 #include "tests/ledger_store/conformance_test.h"
 #include "tests/ledger_store/temp_folder.h"
 
@@ -17,12 +19,14 @@ class Signing {
  public:
   Signing(std::unique_ptr<LedgerStore>& store, Clock* clock) : store_(store), clock_(clock) {}
 
-  std::unique_ptr<Notary> OpenNotary(const std::string& holder) {
+  std::unique_ptr<Notary> OpenNotary(const std::string& holder,
+                                     uint64_t read_at_most = 1'000'000) {
     NotaryOptions options;
     options.key = std::make_shared<const merkle::Ed25519PrivateKey>(
         *merkle::Ed25519PrivateKey::FromSeed(std::string(32, 'k')));
     options.checkpoint_file = absl::StrCat(folder_.path(), "/", holder);
     options.holder = holder;
+    options.read_at_most = read_at_most;
     options.max_entries = 100;
     options.clock = clock_;
     auto notary = Notary::Open(options, *store_);
@@ -156,7 +160,12 @@ TEST_P(LedgerStoreConformance, TailsAreReadTogetherAsAlone) {
   signing.SignAll(*signing.OpenNotary("a"));
   for (const uint64_t part : {0, 1, 2, 4}) {  // quarters that count as signed
     std::vector<TailRange> ranges;
-    for (const uint64_t size : sizes) ranges.push_back({name(size), size * part / 4, size});
+    for (const uint64_t size : sizes) {
+      const uint64_t from = size * part / 4;
+      ranges.push_back({name(size), from, size, {RegistrationsTile(0), RegistrationsTile(999)}});
+      for (const auto& [id, width] : merkle::PartialTilesOf(from))
+        ranges.back().tiles.push_back(id);
+    }
     const auto together = store_->ReadTails(ranges);
     const auto alone = store_->LedgerStore::ReadTails(ranges);
     ASSERT_TRUE(together.ok() && alone.ok()) << together.status();
@@ -164,8 +173,31 @@ TEST_P(LedgerStoreConformance, TailsAreReadTogetherAsAlone) {
     for (size_t i = 0; i < ranges.size(); ++i) {
       EXPECT_TRUE((*together)[i].status.ok()) << (*together)[i].status;
       EXPECT_EQ((*together)[i].tiles, (*alone)[i].tiles);
+      EXPECT_TRUE((*together)[i].tiles.contains(RegistrationsTile(0)));
+      EXPECT_FALSE((*together)[i].tiles.contains(RegistrationsTile(999)));
       EXPECT_EQ((*together)[i].entries, (*alone)[i].entries);
       EXPECT_EQ((*together)[i].entries.size(), ranges[i].size - ranges[i].signed_size);
+    }
+  }
+}
+
+TEST_P(LedgerStoreConformance, NotaryGoesOnFromTheRegistrysEnd) {
+  const auto name = [](int i) { return absl::StrCat("projects/p/ledgers/l", i); };
+  Signing signing(store_, &clock_);
+  signing.SignAll(*signing.OpenNotary("a"));
+  for (int i = 0; i < 4; ++i) CreateLedger(name(i));
+  for (int round = 0; round < 4; ++round) {
+    const auto notary = signing.OpenNotary("a", /*read_at_most=*/round % 2 == 0 ? 0 : 1'000'000);
+    EXPECT_EQ(notary->why_read_whole(), "");
+    EXPECT_EQ(notary->left_to_check().registry_entries > 0, round % 2 == 0);
+    signing.Append(name(round), 5);
+    signing.SignAll(*notary);
+    signing.ExpectSigned(*notary, name(round));
+    signing.ExpectSigned(*notary, kRegistryLog);
+    auto all = *store_->checkpoints().LatestOfAll();
+    EXPECT_EQ(all.size(), 5u);
+    for (auto& [log, of] : all) {
+      EXPECT_EQ(of.SerializeAsString(), store_->checkpoints().Latest(log)->SerializeAsString());
     }
   }
 }

@@ -18,6 +18,7 @@
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/recovery.h"
 #include "ledger_store/embedded/rocksdb_options.h"
+#include "ledger_store/evidence/registrations.h"
 #include "rocksdb/db.h"
 #include "tests/ledger_store/damaged_store.h"
 #include "tests/ledger_store/requests.h"
@@ -121,6 +122,15 @@ TEST_F(Fsck, NamesAMissingTile) {
   EXPECT_THAT(findings,
               Contains("the registry: tile of level 0 and index 0: the registry: has no tile of "
                        "level 0 and index 0"));
+}
+
+TEST_F(Fsck, NamesPlacesOfRegistrationsThatAreOthers) {
+  const std::string key = embedded::TileKey(0, RegistrationsTile(0));
+  EXPECT_THAT(FindingsOf(Tampered(key, kFlipLast)),
+              ElementsAre(absl::StrCat(kLedger, ": registrations: are not where the registry has "
+                                                "them")));
+  EXPECT_THAT(FindingsOf(Removed(key)),
+              ElementsAre(HasSubstr("the place of its registration 0 in the registry is missing")));
 }
 
 TEST_F(Fsck, NamesAForgedReceiptAndALostOne) {

@@ -79,7 +79,7 @@ TEST_F(NotaryTest, SignsWhatLedgersHoldAndEntersItInTheRegistry) {
   const std::string origin = Latest(*notary, kRegistryLog).checkpoint.origin;
   EXPECT_EQ(latest.checkpoint.origin, origin + "/" + kLedger);
   EXPECT_EQ(latest.checkpoint.size, 6u);
-  EXPECT_EQ(latest.registry_index, 1u);
+  EXPECT_EQ(latest.head.last.index, 1u);
   const v1::LedgerEntry entry = RegistryEntry(1);
   EXPECT_EQ(entry.sequence(), 1u);
   EXPECT_EQ(entry.registered().origin(), latest.checkpoint.origin);
@@ -143,7 +143,7 @@ TEST_F(NotaryTest, SignsALedgerThatIsFarBehindPieceByPiece) {
     sizes.push_back(Latest(*notary, kLedger).checkpoint.size);
     // The one that has little waits for nobody.
     EXPECT_EQ(Latest(*notary, kOther).checkpoint.size, 4u);
-    EXPECT_EQ(RegistryEntry(Latest(*notary, kLedger).registry_index).registered().size(),
+    EXPECT_EQ(RegistryEntry(Latest(*notary, kLedger).head.last.index).registered().size(),
               sizes.back());
   }
   EXPECT_THAT(sizes, testing::ElementsAre(300, 600, 900, 1000));

@@ -19,6 +19,7 @@ struct Tampering {
   std::function<void(const std::string& ledger, uint64_t first, std::vector<std::string>&)> entries;
   std::function<void(const std::string& log, const merkle::TileId&, std::string&)> tile;
   std::function<void(const std::string& log, absl::StatusOr<v1::StoredCheckpoint>&)> checkpoint;
+  std::function<void(std::map<std::string, v1::StoredCheckpoint>&)> all_checkpoints;
   std::function<void(std::vector<std::string>&)> registry;
   std::function<void(std::vector<v1::Ledger>&)> heads;  // of Unsigned
   std::function<absl::Status()> lease;
@@ -98,6 +99,11 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
     auto checkpoint = store_.checkpoints().Latest(log);
     if (tampering_.checkpoint) tampering_.checkpoint(log, checkpoint);
     return checkpoint;
+  }
+  absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> LatestOfAll() override {
+    auto all = store_.checkpoints().LatestOfAll();
+    if (all.ok() && tampering_.all_checkpoints) tampering_.all_checkpoints(*all);
+    return all;
   }
   absl::StatusOr<std::string> ReadTile(const std::string& log,
                                        const merkle::TileId& tile) override {

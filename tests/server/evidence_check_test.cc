@@ -77,6 +77,24 @@ TEST_F(EvidenceCheckTest, LooksAtWhatTheStartLeft) {
   EXPECT_TRUE(absl::IsDataLoss(notary->Latest(NameOf(6)).status())) << "whoever reads it is told";
 }
 
+TEST_F(EvidenceCheckTest, ReadsTheRegistryThatTheStartDidNot) {
+  NotaryOptions options = Options();
+  options.read_at_most = 0;
+  Tampering damage;
+  damage.registry = [](std::vector<std::string>& entries) {
+    if (entries.size() > 3) entries[2].back() ^= 1;  // not where the end is read, entry by entry
+  };
+  TamperedStore store(*store_, &damage);
+  const auto notary = MustOpen(options, store);
+  EXPECT_GT(notary->left_to_check().registry_entries, 3u);
+  const std::map<std::string, std::string> found = Found(store, *notary);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found.at("the registry"), HasSubstr("2"));
+  // The controls: without damage; and one that reads all at once refuses.
+  EXPECT_TRUE(Found(*store_, *MustOpen(options, *store_)).empty());
+  EXPECT_TRUE(absl::IsDataLoss(Notary::Open(Options(), store).status()));
+}
+
 TEST_F(EvidenceCheckTest, HasNothingToDoAfterAWholeStart) {
   const auto notary = MustOpen(Options(), *store_);
   EXPECT_EQ(notary->left_to_check().ledgers, 0u);

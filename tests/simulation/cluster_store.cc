@@ -302,6 +302,11 @@ absl::StatusOr<v1::StoredCheckpoint> ClusterStore::Latest(const std::string& log
   return row->second;
 }
 
+absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> ClusterStore::LatestOfAll() {
+  if (cluster_.standby_away && !cluster_.flaws.no_standby) return Lost("the standby is away");
+  return cluster_.primary.checkpoints;
+}
+
 absl::StatusOr<std::string> ClusterStore::ReadTile(const std::string& log,
                                                    const merkle::TileId& tile) {
   const auto row = cluster_.primary.tiles.find({log, tile});

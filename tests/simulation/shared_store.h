@@ -88,6 +88,9 @@ class SharedStore : public LedgerStore, public CheckpointStore {
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override {
     return store_.checkpoints().Latest(log);
   }
+  absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> LatestOfAll() override {
+    return store_.checkpoints().LatestOfAll();
+  }
   absl::StatusOr<std::string> ReadTile(const std::string& log,
                                        const merkle::TileId& tile) override {
     return store_.checkpoints().ReadTile(log, tile);
