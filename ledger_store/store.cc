@@ -72,7 +72,8 @@ absl::StatusOr<std::vector<SummaryRow>> LedgerStore::ReadSummaries(
   return std::vector<SummaryRow>();
 }
 
-absl::StatusOr<ChangedLedgers> LedgerStore::Changed(uint64_t, size_t, const WriterRange&) {
+absl::StatusOr<ChangedLedgers> LedgerStore::Changed(uint64_t, size_t, const WriterRange&,
+                                                    const KnownSizes&) {
   return absl::UnimplementedError("this store cannot be followed");
 }
 

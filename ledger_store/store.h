@@ -145,6 +145,9 @@ struct ChangedLedgers {
   bool more = false;  // there are more already
 };
 
+// The size that the caller knows of a ledger; 0 for one that it does not know.
+using KnownSizes = std::function<uint64_t(const std::string& ledger)>;
+
 class LedgerStore : public LedgerReader {
  public:
   // Each call that writes has a `caller`: the name of who was authenticated, which the entries keep
@@ -227,10 +230,12 @@ class LedgerStore : public LedgerReader {
       const std::vector<std::string>& ledgers);
 
   // For one who follows all ledgers, whichever server writes to them: each that was made or has
-  // gone on since the call whose `next` is `since`, with the writers of that range. About `limit`
-  // at a time. What `since` means ends with the process.
+  // gone on since the call whose `next` is `since`, with the writers of that range, but for those
+  // of the size that is `known` of them (nothing: of none). About `limit` at a time. What `since`
+  // means ends with the process.
   virtual absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
-                                                 const WriterRange& writers);
+                                                 const WriterRange& writers,
+                                                 const KnownSizes& known);
   // The `since` of whoever begins to follow now.
   virtual absl::StatusOr<uint64_t> ChangesEnd();
 

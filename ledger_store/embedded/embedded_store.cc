@@ -147,12 +147,15 @@ class EmbeddedStore : public SteppedStore {
     return fail_stop_.OfRead(rows.status());
   }
 
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
-                                         const WriterRange& writers) override {
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit, const WriterRange& writers,
+                                         const KnownSizes& known) override {
     RETURN_IF_ERROR(fail_stop_.status());
     const LedgerTable::Puts puts = table_->PutSince(since, limit);
     ChangedLedgers changed{.next = puts.reached, .more = puts.more};
-    for (const auto& head : puts.heads) changed.ledgers.push_back(Describe(*head, writers));
+    for (const auto& head : puts.heads) {
+      if (!known || known(head->name) != head->tree.size())
+        changed.ledgers.push_back(Describe(*head, writers));
+    }
     return changed;
   }
 

@@ -30,40 +30,37 @@ std::string NameFromOrigin(const std::string& origin) {
 }  // namespace
 
 absl::StatusOr<ChangedLedgers> ReadChanged(Database& database, uint64_t since, size_t limit,
-                                           const WriterRange& writers) {
+                                           const WriterRange& writers, const KnownSizes& known) {
   // In this order: a ledger that is signed after the first statement has read is in the registry
   // of the second, or in that of the next call.
   ASSIGN_OR_RETURN(
       const std::vector<Rows> found,
-      database.Read({{database.Sql(absl::StrCat("SELECT ", kEndColumns,
-                                                " FROM @.ledgers WHERE unsigned ORDER BY name")),
-                      {}},
+      database.Read({{database.Sql("SELECT name, next_seq FROM @.ledgers WHERE unsigned"), {}},
                      {database.Sql("SELECT entry FROM @.registry WHERE idx >= $1 AND idx < $2"),
                       Values()
                           .Number(static_cast<int64_t>(since))
                           .Number(static_cast<int64_t>(since + limit))}}));
-  std::set<std::string> registered;
+  std::set<std::string> names;
+  const auto take = [&](const std::string& name, uint64_t size) {
+    if (!known || known(name) < size) names.insert(name);
+  };
+  for (int row = 0; row < found[0].size(); ++row)
+    take(found[0].Bytes(row, 0), static_cast<uint64_t>(found[0].Number(row, 1)));
   for (int row = 0; row < found[1].size(); ++row) {
     v1::LedgerEntry entry;
     if (!entry.ParseFromString(found[1].Bytes(row, 0))) {
       return absl::DataLossError("the registry: an entry does not parse");
     }
-    if (entry.has_registered()) registered.insert(NameFromOrigin(entry.registered().origin()));
+    if (entry.has_registered())
+      take(NameFromOrigin(entry.registered().origin()), entry.registered().size());
   }
-  for (int row = 0; row < found[0].size(); ++row) registered.erase(found[0].Bytes(row, 0));
-  const Ask ask = [&database](const std::vector<Statement>& statements) {
-    return database.Read(statements);
-  };
   ChangedLedgers changed;
-  ASSIGN_OR_RETURN(const LedgerHeads not_signed,
-                   ReadHeads(database, ask, found[0], &changed.damaged));
-  for (const auto& head : not_signed) changed.ledgers.push_back(Describe(*head, writers));
-  if (!registered.empty()) {
+  if (!names.empty()) {
     ASSIGN_OR_RETURN(const LedgerHeads heads,
                      ReadHeads(database,
                                {database.Sql(absl::StrCat("SELECT ", kEndColumns,
                                                           " FROM @.ledgers WHERE name = ANY ($1)")),
-                                Values().Texts({registered.begin(), registered.end()})},
+                                Values().Texts({names.begin(), names.end()})},
                                &changed.damaged));
     for (const auto& head : heads) changed.ledgers.push_back(Describe(*head, writers));
   }

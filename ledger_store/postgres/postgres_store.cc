@@ -220,9 +220,9 @@ class PostgresStore : public LedgerStore {
       const std::vector<std::string>& ledgers) override {
     return postgres::ReadSummaries(*database_, ledgers);
   }
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
-                                         const WriterRange& writers) override {
-    return ReadChanged(*database_, since, limit, writers);
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit, const WriterRange& writers,
+                                         const KnownSizes& known) override {
+    return ReadChanged(*database_, since, limit, writers, known);
   }
   absl::StatusOr<uint64_t> ChangesEnd() override { return ReadChangesEnd(*database_); }
 

@@ -78,10 +78,14 @@ absl::Status LedgerTail::Poll() {
     RETURN_IF_ERROR(loaded_());
     is_loaded_ = true;
   }
+  const KnownSizes known = [this](const std::string& name) -> uint64_t {
+    const auto row = index_.Find(name);
+    return row == nullptr ? 0 : row->ledger.size();
+  };
   std::vector<DamagedLedger> damaged;
   while (true) {
     ASSIGN_OR_RETURN(ChangedLedgers changed,
-                     store_.Changed(since_, kPage, {.limit = kListedWriters}));
+                     store_.Changed(since_, kPage, {.limit = kListedWriters}, known));
     damaged.insert(damaged.end(), changed.damaged.begin(), changed.damaged.end());
     std::vector<std::string> names;
     for (v1::Ledger& ledger : changed.ledgers) {

@@ -25,10 +25,11 @@ std::map<std::string, std::string> Summaries(LedgerStore& store,
 }
 
 // Everything that changed since the last call, in however many steps: name -> size.
-std::map<std::string, uint64_t> Changed(LedgerStore& store, uint64_t& since, size_t limit = 1000) {
+std::map<std::string, uint64_t> Changed(LedgerStore& store, uint64_t& since, size_t limit = 1000,
+                                        const KnownSizes& known = {}) {
   std::map<std::string, uint64_t> changed;
   while (true) {
-    const auto step = store.Changed(since, limit, {.limit = 1});
+    const auto step = store.Changed(since, limit, {.limit = 1}, known);
     EXPECT_TRUE(step.ok()) << step.status();
     for (const v1::Ledger& ledger : step->ledgers) {
       EXPECT_LE(ledger.writers_size(), 1);
@@ -69,6 +70,22 @@ TEST_P(LedgerStoreConformance, TellsOfWhatWasMadeAndWentOn) {
   EXPECT_EQ(changed.at(kB), 3u);
   ASSERT_TRUE(store_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
   EXPECT_EQ(Changed(*store_, since).at(kLedger), 3u);
+}
+
+TEST_P(LedgerStoreConformance, DoesNotTellAgainWhatIsKnown) {
+  for (const std::string& name : {kLedger, kB, kC})
+    ASSERT_TRUE(store_->Create(CreateRequest(name)).ok());
+  const uint64_t begin = *store_->ChangesEnd();
+  ASSERT_TRUE(store_->Append(RoundBatch(kB, "w", "r1", 1)).ok());
+  ASSERT_TRUE(store_->Append(RoundBatch(kC, "w", "r1", 1)).ok());
+  std::map<std::string, uint64_t> sizes = {{kLedger, 1}, {kB, 1}, {kC, 3}};
+  const auto known = [&](const std::string& name) { return sizes[name]; };
+  uint64_t since = begin;
+  EXPECT_THAT(Changed(*store_, since, 1000, known), ElementsAre(Pair(kB, 3u)));
+  sizes.clear();
+  since = begin;
+  EXPECT_EQ(Changed(*store_, since, 1000, known).count(kB), 1u);
+  EXPECT_EQ(Changed(*store_, since = begin).count(kC), 1u);
 }
 
 TEST_P(LedgerStoreConformance, TellsOfManyInSteps) {

@@ -153,9 +153,9 @@ class WatchedStore : public LedgerStore {
       const std::vector<std::string>& ledgers) override {
     return store_->ReadSummaries(ledgers);
   }
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
-                                         const WriterRange& writers) override {
-    return store_->Changed(since, limit, writers);
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit, const WriterRange& writers,
+                                         const KnownSizes& known) override {
+    return store_->Changed(since, limit, writers, known);
   }
   absl::StatusOr<uint64_t> ChangesEnd() override { return store_->ChangesEnd(); }
   void Observe(StoreObserver* observer) override { store_->Observe(observer); }
