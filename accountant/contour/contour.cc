@@ -162,7 +162,7 @@ Found EpsilonWithCuts(const Widths& ends, double delta, const Limits& limits) {
   if (!most.has_value()) return std::nullopt;
   ASSIGN_OR_RETURN(const std::optional<Interval> least, EpsilonOf(low.steps, delta, limits, order));
   if (!least.has_value()) return std::nullopt;
-  return Interval{std::fmin(least->lower(), most->upper()), most->upper()};
+  return Interval{least->lower(), most->upper()};
 }
 
 // In one direction: on one line, else by the size of the largest jump. `order` as for LayForDelta.

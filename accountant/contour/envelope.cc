@@ -138,8 +138,10 @@ double Envelope::LogBoundBySampled(double y) {
   if (by_k_.empty()) {
     for (const double k : {1.0, 2.0, 4.0, 8.0}) {
       const Height still = SampledHeight(k, 0, 26);
-      if (still.size == 0) continue;
-      by_k_.push_back({sum(still, 0) * (1 - kSlack), {}});
+      if (still.size == 0 || !(still.error < 0.5)) continue;
+      const double mean = sum(still, 0);
+      by_k_.push_back(
+          {mean * (1 - kSlack) / (1 + still.error), mean * (1 + kSlack) / (1 - still.error), {}});
       for (double turn = 0.9 * kPi; turn > 0.01; turn /= 2)
         by_k_.back().heights.push_back(SampledHeight(k, turn / step_.mu, 12));
     }
@@ -149,8 +151,8 @@ double Envelope::LogBoundBySampled(double y) {
     for (const Height& height : sampled.heights) {
       if (height.size == 0) continue;
       const double turned = std::exp(height.eta * height.eta / 2) *
-                            (sum(height, y) + height.error * sampled.mean) * (1 + kSlack);
-      best = std::fmin(best, turned - sampled.mean);
+                            (sum(height, y) + height.error * sampled.mean_up) * (1 + kSlack);
+      best = std::fmin(best, turned - sampled.mean_down);
     }
   }
   return best;

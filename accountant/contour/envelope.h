@@ -48,7 +48,7 @@ class Envelope {
   double cut_error_ = 0;
   std::vector<Height> heights_;  // built when first used, each half as high as the one before
   struct Sampled {
-    double mean;  // of r^k, from below
+    double mean_down, mean_up;  // of r^k
     std::vector<Height> heights;
   };
   std::vector<Sampled> by_k_;

@@ -190,7 +190,10 @@ double Inclusions::LogDeltaUp(double epsilon) const {
     const double rise = (log_shown - small) / mu + mu / 2;
     if (!(base > 0 && rise > 0)) return 0;
     const auto at = [&](double k) { return base / std::sqrt(k) - rise * std::sqrt(k); };
-    const double away = at(n) - 1e-12 * (base + rise * n), apart = n > 1 ? at(n - 1) - at(n) : 0;
+    const double away = at(n) - 1e-12 * (base + rise * n);
+    // at(n - 1) - at(n), as a difference of roots keeps no digits of it.
+    const double apart =
+        n > 1 ? (base / std::sqrt(n * (n - 1)) + rise) / (std::sqrt(n) + std::sqrt(n - 1)) : 0;
     const double fall =
         std::log(n * odds / (count - n + 1)) - (away > 0 ? away * apart * (1 - 1e-6) : 0) + 1e-9;
     if (!(fall < -1e-10)) return 0;
