@@ -3,6 +3,7 @@ without a rule."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -12,7 +13,8 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .. import _client
 from ..errors import InvalidArgument, WrongType
-from .layers import Rows
+from .layers import Rows, known
+from .sequences import RULES, attention, stepwise
 
 try:
     from torch.func import grad, vmap
@@ -91,6 +93,21 @@ class _Dropout(TorchFunctionMode):  # type: ignore[misc]
         shape = tuple(
             values.shape[:2]) + (1,) * (values.dim() - 2) if channels else tuple(values.shape)
         return values * values.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
+
+
+@contextlib.contextmanager
+def _by_steps(model: nn.Module) -> Iterator[None]:
+    """The model with recurrent layers that torch can map over examples; its own it cannot."""
+    layers = [layer for layer in model.modules()
+              if RULES.get(known(layer, RULES), attention) is not attention  # type: ignore
+              and "forward" not in vars(layer)]
+    for layer in layers:
+        layer.forward = functools.partial(stepwise, layer)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward
 
 
 @contextlib.contextmanager
@@ -194,7 +211,7 @@ def gradients_of(model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], inp
     frozen = {name: (p, p._version) for name, p in model.named_parameters() if not p.requires_grad}
     every = [p.new_zeros((batch,) + tuple(p.shape))
              for p in wanted] if batch == 0 or step < batch else []
-    with again(), _standing_in(model, (), (), buffers=True) as buffers:
+    with again(), _by_steps(model), _standing_in(model, (), (), buffers=True) as buffers:
         for first in range(0, batch, max(step, 1)):
             part = tuple(x[first:first + step] for x in tensors)
             try:

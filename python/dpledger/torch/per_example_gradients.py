@@ -415,8 +415,8 @@ class _Layer(_Forward):
 def gradients(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], inputs: Any,
               targets: Any, *, chunk_size: Optional[int] = None) -> List[torch.Tensor]:
     """Each example's gradient of loss(model(x), y) for every parameter that requires one, and in
-    its `grad_sample`: [B, *shape]. By torch.func, or functorch on torch 1.13; for any model those
-    can differentiate.
+    its `grad_sample`: [B, *shape]. By torch.func, or functorch on torch 1.13, and recurrent layers
+    by their rules; for any model those can differentiate.
 
     loss: of the outputs [1, ...] and targets [1, ...] of one example; one number
     inputs: a tensor, or a tuple of the model's positional arguments, or a dict of those by name;

@@ -74,6 +74,26 @@ class Products:
         return list(rows.values())
 
 
+class Plain(Products):
+    """Products that nobody watches."""
+
+    def linear(self, inputs: torch.Tensor, weight: Any, bias: Any = None, rows: slice = ALL,
+               bias_rows: Optional[slice] = None) -> torch.Tensor:
+        return functional.linear(inputs, weight, bias)
+
+
+def stepwise(layer: Any, input: torch.Tensor, hx: Any = None) -> Any:
+    """A recurrent layer or cell in plain operations, which torch.func can map over examples."""
+    if not isinstance(input, torch.Tensor):
+        raise InvalidArgument("model: packs sequences, of which none can be taken alone; give %s "
+                              "padded tensors" % type(layer).__name__, field="model")
+    rule = RULES[known(layer, RULES)]  # type: ignore[index]
+    if rule is cell or layer.batch_first:
+        return rule(Plain(), layer, input, hx)
+    values, last = rule(Plain(), layer, input.transpose(0, 1), hx)
+    return values.transpose(0, 1), last
+
+
 def recurrent(products: Products, layer: Any, input: torch.Tensor, hx: Any = None) -> Any:
     """torch.nn.RNN, LSTM or GRU with batch_first, step by step: the layer's output."""
     states = [] if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
