@@ -57,7 +57,8 @@ class ReadOnlyStore : public LedgerStore {
   }
   CheckpointStore& checkpoints() override { return checkpoints_; }
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override;
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t, size_t, const WriterRange&) override {
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t, size_t, const WriterRange&,
+                                         const KnownSizes&) override {
     return ChangedLedgers();
   }
   absl::StatusOr<uint64_t> ChangesEnd() override { return 0; }
