@@ -52,6 +52,8 @@ struct GrantAtSize {
   uint64_t budget_size = 0;
 };
 inline constexpr char kBudgetChanged[] = "BUDGET_CHANGED";
+// Reason of UNAVAILABLE: a later program has changed the store so that this one may not use it.
+inline constexpr char kServerTooOld[] = "SERVER_TOO_OLD";
 
 // A line of batches: once one of them is refused, so is every later one (ABORTED, reason
 // EARLIER_BATCH_REFUSED). So a caller can pass the next batch before the last is answered, and

@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
 #include "base/status.h"
@@ -46,6 +50,63 @@ bool SaysTryAgain(std::string_view state) {
   return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
+// How long nothing may come from a server before it is asked whether it is there.
+constexpr absl::Duration kQuiet = absl::Seconds(2);
+
+// Whether the connection's server answers anybody. One that was frozen with its machine, or its
+// processes alone, keeps its connections, and TCP sees nothing wrong.
+bool Answers(PGconn* connection) {
+  static constexpr std::array<const char*, 7> kNames = {
+      "host", "hostaddr", "port", "connect_timeout", "sslmode", "gssencmode", nullptr};
+  const std::array<const char*, 7> values = {PQhost(connection),
+                                             PQhostaddr(connection),
+                                             PQport(connection),
+                                             "2",
+                                             "disable",
+                                             "disable",
+                                             nullptr};
+  return PQpingParams(kNames.data(), values.data(), /*expand_dbname=*/0) != PQPING_NO_RESPONSE;
+}
+
+std::string HostOf(PGconn* connection) {
+  return absl::StrCat(PQhost(connection), ":", PQport(connection));
+}
+
+// The hosts that a connection string lists, as it lists them.
+class Hosts {
+ public:
+  explicit Hosts(const PQconninfoOption* options) {
+    for (; options->keyword != nullptr; ++options) {
+      const auto list = lists_.find(options->keyword);
+      if (list != lists_.end() && options->val != nullptr)
+        list->second = absl::StrSplit(options->val, ',');
+    }
+  }
+  // Puts the one that is called so last.
+  void PutLast(const std::string& name) {
+    const size_t count = std::max(lists_["host"].size(), lists_["hostaddr"].size());
+    for (size_t i = 0; i < count; ++i) {
+      const std::string& host = At("host", i).empty() ? At("hostaddr", i) : At("host", i);
+      const std::string& port = lists_["port"].size() == 1 ? At("port", 0) : At("port", i);
+      if (absl::StrCat(host, ":", port.empty() ? "5432" : port) != name) continue;
+      for (auto& [keyword, list] : lists_) {
+        if (list.size() == count) std::rotate(list.begin() + i, list.begin() + i + 1, list.end());
+      }
+      return;
+    }
+  }
+  std::string Listed(const std::string& keyword) { return absl::StrJoin(lists_[keyword], ","); }
+
+ private:
+  const std::string& At(const std::string& keyword, size_t i) {
+    static const std::string kNone;
+    return i < lists_[keyword].size() ? lists_[keyword][i] : kNone;
+  }
+
+  std::map<std::string, std::vector<std::string>> lists_ = {
+      {"host", {}}, {"hostaddr", {}}, {"port", {}}};
+};
+
 }  // namespace
 
 bool IsConflict(const absl::Status& status) { return ReasonOf(status).reason == kTryAgain; }
@@ -58,27 +119,45 @@ Connection::Connection(PGconn* connection, absl::Duration timeout)
 Connection::~Connection() { PQfinish(connection_); }
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& conninfo,
-                                                             absl::Duration timeout) {
+                                                             absl::Duration timeout,
+                                                             const std::string& hung) {
   char* error = nullptr;
   PQconninfoOption* const parsed = PQconninfoParse(conninfo.c_str(), &error);
   PQfreemem(error);  // it quotes the string, and so may hold the password
   if (parsed == nullptr) {
     return FieldError("connection", "must be a connection string that libpq takes");
   }
+  Hosts hosts(parsed);
   PQconninfoFree(parsed);
+  hosts.PutLast(hung);
+  const std::string host = hosts.Listed("host"), hostaddr = hosts.Listed("hostaddr"),
+                    port = hosts.Listed("port");
   // What stands before the string is a default, what stands behind it is not to be changed. A dead
   // host is noticed within seconds, also while a commit waits for it.
-  static constexpr std::array<const char*, 9> kNames = {"fallback_application_name",
-                                                        "connect_timeout",
-                                                        "keepalives_idle",
-                                                        "keepalives_interval",
-                                                        "keepalives_count",
-                                                        "tcp_user_timeout",
-                                                        "dbname",
-                                                        "target_session_attrs",
-                                                        nullptr};
-  const std::array<const char*, 9> values = {
-      "dpledger", "5", "5", "2", "3", "10000", conninfo.c_str(), "read-write", nullptr};
+  static constexpr std::array<const char*, 12> kNames = {"fallback_application_name",
+                                                         "connect_timeout",
+                                                         "keepalives_idle",
+                                                         "keepalives_interval",
+                                                         "keepalives_count",
+                                                         "tcp_user_timeout",
+                                                         "dbname",
+                                                         "host",
+                                                         "hostaddr",
+                                                         "port",
+                                                         "target_session_attrs",
+                                                         nullptr};
+  const std::array<const char*, 12> values = {"dpledger",
+                                              "3",
+                                              "5",
+                                              "2",
+                                              "3",
+                                              "10000",
+                                              conninfo.c_str(),
+                                              host.c_str(),
+                                              hostaddr.c_str(),
+                                              port.c_str(),
+                                              "read-write",
+                                              nullptr};
   std::unique_ptr<Connection> connection(new Connection(
       PQconnectdbParams(kNames.data(), values.data(), /*expand_dbname=*/1), timeout));
   PGconn* const libpq = connection->connection_;
@@ -193,6 +272,7 @@ absl::StatusOr<std::vector<bool>> Connection::Send(const std::vector<Statement>&
 bool Connection::Receive(std::vector<PGresult*>& results) {
   // The server gives up first, and says so.
   const absl::Time deadline = absl::Now() + timeout_ + absl::Seconds(5);
+  absl::Time quiet_until = absl::Now() + kQuiet;
   while (true) {
     const int unsent = PQflush(connection_);
     if (unsent < 0) break;
@@ -212,10 +292,21 @@ bool Connection::Receive(std::vector<PGresult*>& results) {
     pollfd wait = {.fd = PQsocket(connection_),
                    .events = static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN),
                    .revents = 0};
-    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
-    if (left <= 0) break;
-    if (poll(&wait, 1, static_cast<int>(left)) < 0 && errno != EINTR) break;
-    if (wait.revents != 0 && PQconsumeInput(connection_) != 1 && PQisBusy(connection_) != 0) break;
+    const absl::Time now = absl::Now();
+    if (now >= deadline) break;
+    if (now >= quiet_until) {
+      if (!Answers(connection_)) {
+        hung_ = HostOf(connection_);
+        break;
+      }
+      quiet_until = absl::Now() + kQuiet;
+    }
+    const absl::Duration wait_for = std::min(deadline, quiet_until) - now;
+    const int millis = static_cast<int>(absl::ToInt64Milliseconds(wait_for)) + 1;
+    if (poll(&wait, 1, millis) < 0 && errno != EINTR) break;
+    if (wait.revents == 0) continue;
+    quiet_until = absl::Now() + kQuiet;
+    if (PQconsumeInput(connection_) != 1 && PQisBusy(connection_) != 0) break;
   }
   return false;
 }
@@ -268,6 +359,8 @@ absl::Status Connection::ErrorOf(const PGresult* result) {
   if (group == "57" || group == "53" || group == "58" || state == "55P03") {
     return WithReason(absl::UnavailableError(message), {"STORE_FAILED", {}});
   }
+  if (state == "22012")
+    return WithReason(absl::FailedPreconditionError(message), {kDividedByZero, {}});
   if (state == "42501" || state == "42P01" || state == "3F000") {
     return absl::FailedPreconditionError(message);
   }

@@ -1,8 +1,8 @@
 // One connection to PostgreSQL. It sends statements together and receives their answers together,
 // turns errors into this project's, and tells whether a commit is known to be on the standby.
 //
-//  1. After a lost connection, an unanswered statement or a server's shutdown, the connection is
-//     unusable for good; the caller opens another one.
+//  1. After a lost connection, an unanswered statement, a server that answers nobody or its
+//     shutdown, the connection is unusable for good; the caller opens another one.
 //  2. No error contains a password or a connection string.
 // Not thread safe.
 #pragma once
@@ -35,6 +35,8 @@ enum class Committed {
 
 // Reasons that the engine acts on.
 inline constexpr char kTryAgain[] = "TRANSACTION_CONFLICT";  // ABORTED; run the transaction again
+inline constexpr char kDividedByZero[] =
+    "DIVIDED_BY_ZERO";  // FAILED_PRECONDITION: as MayWrite does
 inline constexpr char kUnreachable[] = "STORE_UNREACHABLE";  // UNAVAILABLE; the database is away
 bool IsConflict(const absl::Status& status);
 bool IsUnreachable(const absl::Status& status);
@@ -45,8 +47,10 @@ class Connection {
   // the flush and for the synchronous standby, statements end after `timeout` (>= 1 s).
   // INVALID_ARGUMENT if libpq cannot parse `conninfo`; UNAVAILABLE if nobody answers;
   // FAILED_PRECONDITION if the server refuses the login or does not sync what it writes.
+  // Of several hosts, the one called `hung` is tried last.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& conninfo,
-                                                          absl::Duration timeout);
+                                                          absl::Duration timeout,
+                                                          const std::string& hung = "");
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -67,6 +71,8 @@ class Connection {
   void Rollback();
 
   bool usable() const { return usable_; }
+  // The name of its host, if that answers nobody; empty otherwise.
+  const std::string& hung() const { return hung_; }
 
  private:
   Connection(PGconn* connection, absl::Duration timeout);
@@ -83,6 +89,7 @@ class Connection {
   PGconn* const connection_;
   const absl::Duration timeout_;
   bool usable_ = true;
+  std::string hung_;
   bool begins_ = false;  // send BEGIN with the next statements
   bool warned_ = false;  // the server has sent a warning since the last statement was sent
   std::map<std::string, std::string> prepared_;  // statement -> its name on the server

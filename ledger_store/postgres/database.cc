@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "ledger_store/postgres/schema.h"
+#include "ledger_store/store.h"
 
 namespace dpledger::postgres {
 namespace {
@@ -73,14 +74,29 @@ absl::Status Database::Borrowed::Open() {
   const DatabaseOptions& options = database_->options_;
   absl::StatusOr<std::string> conninfo = options.conninfo;
   if (options.conninfo_now) conninfo = options.conninfo_now();
+  std::string hung;
+  {
+    absl::MutexLock lock(&database_->mutex_);
+    hung = database_->hung_;
+  }
   ASSIGN_OR_RETURN(connection_,
-                   Connection::Open(conninfo.value_or(options.conninfo), options.timeout));
+                   Connection::Open(conninfo.value_or(options.conninfo), options.timeout, hung));
   absl::Status checked = CheckVersion(*connection_, options.schema);
   if (checked.ok()) checked = database_->CheckAnswered(*connection_);
   const std::string reason = ReasonOf(checked).reason;
-  if (reason != "SCHEMA_NEWER" && reason != kWentBack) return checked;
-  absl::MutexLock lock(&database_->mutex_);
-  return database_->refused_ = checked;
+  if (reason == kSchemaNewer) return database_->RefuseAsTooOld(checked);
+  return reason == kWentBack ? database_->Refuse(checked) : checked;
+}
+
+absl::Status Database::Refuse(absl::Status why) {
+  absl::MutexLock lock(&mutex_);
+  if (refused_.ok()) refused_ = std::move(why);
+  return refused_;
+}
+
+// Clients ask another server, and repeat.
+absl::Status Database::RefuseAsTooOld(const absl::Status& newer) {
+  return Refuse(WithReason(absl::UnavailableError(newer.message()), {kServerTooOld, {}}));
 }
 
 void Database::HasAnswered(Answered answered) {
@@ -136,6 +152,7 @@ void Database::Borrowed::Return() {
     database.idle_.push_back(std::move(connection_));
   } else {
     database.idle_.clear();  // a server that ended one connection has mostly ended all
+    if (!connection_->hung().empty()) database.hung_ = connection_->hung();
   }
   --database.borrowed_;
   database_ = nullptr;
@@ -167,6 +184,7 @@ absl::Status Database::Transact(const Work& work) {
     absl::StatusOr<std::vector<Statement>> last = work(**connection);
     status = last.status();
     if (last.ok()) {
+      last->push_back(MayWrite(options_.schema));
       const absl::StatusOr<Committed> committed = (*connection)->Commit(*std::move(last));
       status = committed.status();
       const bool answered = (*connection)->usable();
@@ -185,6 +203,11 @@ absl::Status Database::Transact(const Work& work) {
       }
     }
     const bool lost = !(*connection)->usable();
+    if (ReasonOf(status).reason == kDividedByZero) {
+      (*connection)->Rollback();
+      const absl::Status newer = CheckVersion(**connection, options_.schema);
+      if (ReasonOf(newer).reason == kSchemaNewer) status = RefuseAsTooOld(newer);
+    }
     connection->Return();
     if (!lost && !IsConflict(status)) break;
   }

@@ -49,7 +49,8 @@ class Database {
   using Work = std::function<absl::StatusOr<std::vector<Statement>>(Connection&)>;
   // OK only after a commit that is known to be durable on the server and on the synchronous
   // standby. Tries again after conflicts and lost connections, about ten times. UNAVAILABLE
-  // (kUnreachable, kOutcomeUnknown, STORE_FAILED; STORE_BUSY: it lost every conflict); errors of
+  // (kUnreachable, kOutcomeUnknown, kServerTooOld, STORE_FAILED; STORE_BUSY: it lost every
+  // conflict); errors of
   // `work`. Throws std::bad_alloc, and then it is not known whether anything was committed.
   absl::Status Transact(const Work& work);
 
@@ -77,7 +78,7 @@ class Database {
   // enough.
   void HasAnswered(Answered answered);
 
-  // OK, or why the database is not used any more: SCHEMA_NEWER, or DATABASE_WENT_BACK.
+  // OK, or why the database is not used any more: kServerTooOld, or DATABASE_WENT_BACK.
   absl::Status Health() const;
 
  private:
@@ -105,6 +106,10 @@ class Database {
     std::unique_ptr<Connection> connection_;
   };
   absl::StatusOr<Borrowed> Borrow();
+  // Uses the database no more, for that reason; returns it.
+  absl::Status Refuse(absl::Status why);
+  // `newer`: the error of a schema that is not for this program any more.
+  absl::Status RefuseAsTooOld(const absl::Status& newer);
   // What a new connection must find; UNAVAILABLE (DATABASE_WENT_BACK).
   absl::Status CheckAnswered(Connection& connection);
 
@@ -115,6 +120,7 @@ class Database {
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Answered> answered_ ABSL_GUARDED_BY(mutex_);
+  std::string hung_ ABSL_GUARDED_BY(mutex_);  // the host that answered nobody when it was asked last
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
 };
 

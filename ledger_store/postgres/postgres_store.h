@@ -55,7 +55,7 @@ struct PostgresOptions {
 // INVALID_ARGUMENT for options out of their domain; FAILED_PRECONDITION if the schema has a later
 // version (SCHEMA_NEWER; nothing is written), the server does not sync, or a right is missing;
 // UNAVAILABLE if it cannot be reached. Health() ends if the schema gets a later version meanwhile
-// (SCHEMA_NEWER), or the database has lost what this store acknowledged (DATABASE_WENT_BACK, seen
+// (kServerTooOld), or the database has lost what this store acknowledged (DATABASE_WENT_BACK, seen
 // with each new connection); not if it cannot be reached. The store's destructor answers the
 // requests that wait.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenPostgresStore(const PostgresOptions& options);

@@ -16,7 +16,10 @@ constexpr int kAttempts = 20;  // each server that starts at the same time can m
 
 // One at a time: a statement is prepared before it runs, and so may need the one before it.
 constexpr const char* kTables[] = {
-    "CREATE TABLE @.schema_version (id bigint PRIMARY KEY, version bigint NOT NULL)",
+    // least: the least version of the programs that may use it. A later version that only adds
+    // leaves it as it is, and programs of this one go on beside later ones.
+    "CREATE TABLE @.schema_version ("
+    " id bigint PRIMARY KEY, version bigint NOT NULL, least bigint NOT NULL)",
     // name: bytewise order, whatever the database's. head: StoredHead. root makes the
     // compare-and-set see a database that has gone back and grown anew. unsigned: may have entries
     // that no checkpoint covers. wanted: somebody waits for that, at another server than the one
@@ -62,38 +65,43 @@ constexpr const char* kTables[] = {
     // Written to wait for the standby: what was committed before is then there too.
     "CREATE TABLE @.barriers (id bigint PRIMARY KEY, n bigint NOT NULL)",
     // Last: a database that cannot take this back as a whole has no version where it broke off.
-    "INSERT INTO @.schema_version VALUES (1, 1)",
+    "INSERT INTO @.schema_version VALUES (1, 1, 1)",
 };
 static_assert(kSchemaVersion == 1, "the last statement says it");
 
-absl::Status CheckKnown(const std::string& schema, int64_t found) {
-  if (found == kSchemaVersion) return absl::OkStatus();
-  if (found == 0) {
+struct Version {
+  int64_t version = 0;  // 0: the schema is not there
+  int64_t least = 0;
+};
+
+absl::Status CheckKnown(const std::string& schema, const Version& found) {
+  if (found.version == 0) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
                           "schema ", schema, " is gone: start the server again to make it")),
                       {"SCHEMA_MISSING", {}});
   }
+  if (found.least <= kSchemaVersion) return absl::OkStatus();
   return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "schema ", schema, " has version ", found, ", this program knows version ",
-                        kSchemaVersion, ": a later program wrote it; upgrade this one")),
-                    {"SCHEMA_NEWER", {}});
+                        "schema ", schema, " has version ", found.version,
+                        ", for programs of version ", found.least, " and later, this program has ",
+                        kSchemaVersion, ": a later program changed it; upgrade this one")),
+                    {kSchemaNewer, {}});
 }
 
-// The version of the schema; 0 if it is not there.
-absl::StatusOr<int64_t> ReadVersion(Connection& connection, const std::string& schema) {
+absl::StatusOr<Version> ReadVersion(Connection& connection, const std::string& schema) {
   ASSIGN_OR_RETURN(
       const std::vector<Rows> found,
       connection.Run({{"SELECT 1 FROM pg_catalog.pg_tables"
                        " WHERE schemaname::text = $1 AND tablename::text = 'schema_version'",
                        Values().Text(schema)}}));
-  if (found[0].size() == 0) return 0;
+  if (found[0].size() == 0) return Version();
   ASSIGN_OR_RETURN(
       const std::vector<Rows> version,
-      connection.Run({{InSchema(schema, "SELECT version FROM @.schema_version"), {}}}));
-  if (version[0].size() != 1 || version[0].Number(0, 0) < 1) {
+      connection.Run({{InSchema(schema, "SELECT version, least FROM @.schema_version"), {}}}));
+  if (version[0].size() != 1 || version[0].Number(0, 0) < kSchemaVersion) {
     return absl::DataLossError(absl::StrCat("schema ", schema, ": its version is missing"));
   }
-  return version[0].Number(0, 0);
+  return Version{version[0].Number(0, 0), version[0].Number(0, 1)};
 }
 
 // In the open transaction. A conflict if another server makes them too.
@@ -130,8 +138,8 @@ std::string InSchema(std::string_view schema, std::string_view sql) {
 absl::Status MakeSchema(Connection& connection, const std::string& schema) {
   absl::Status status;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    ASSIGN_OR_RETURN(const int64_t version, ReadVersion(connection, schema));
-    if (version > 0) return CheckKnown(schema, version);
+    ASSIGN_OR_RETURN(const Version version, ReadVersion(connection, schema));
+    if (version.version > 0) return CheckKnown(schema, version);
     connection.Begin();
     status = MakeTables(connection, schema);
     if (status.ok()) {
@@ -146,8 +154,15 @@ absl::Status MakeSchema(Connection& connection, const std::string& schema) {
 }
 
 absl::Status CheckVersion(Connection& connection, const std::string& schema) {
-  ASSIGN_OR_RETURN(const int64_t found, ReadVersion(connection, schema));
+  ASSIGN_OR_RETURN(const Version found, ReadVersion(connection, schema));
   return CheckKnown(schema, found);
+}
+
+Statement MayWrite(const std::string& schema) {
+  // No statement but one that fails keeps those behind it, and the commit, from being run.
+  return {InSchema(schema,
+                   "SELECT 1 / (CASE WHEN least <= $1 THEN 1 ELSE 0 END) FROM @.schema_version"),
+          Values().Number(kSchemaVersion)};
 }
 
 }  // namespace dpledger::postgres

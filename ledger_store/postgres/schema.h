@@ -15,6 +15,8 @@
 namespace dpledger::postgres {
 
 inline constexpr int64_t kSchemaVersion = 1;
+// Reason: a later program has changed the schema so that this one may not use it.
+inline constexpr char kSchemaNewer[] = "SCHEMA_NEWER";
 
 // INVALID_ARGUMENT unless it is 1 to 63 of [a-z0-9_], beginning with a letter.
 absl::Status CheckSchemaName(std::string_view schema);
@@ -23,10 +25,14 @@ absl::Status CheckSchemaName(std::string_view schema);
 std::string InSchema(std::string_view schema, std::string_view sql);
 
 // Makes the tables, in one transaction, unless they are there: then the version is only read.
-// FAILED_PRECONDITION (reason SCHEMA_NEWER) if it is a later one: nothing is written then.
+// FAILED_PRECONDITION (kSchemaNewer) if it is not for programs of kSchemaVersion any more: nothing
+// is written then.
 absl::Status MakeSchema(Connection& connection, const std::string& schema);
 
-// FAILED_PRECONDITION (reason SCHEMA_NEWER, SCHEMA_MISSING) unless the schema has kSchemaVersion.
+// FAILED_PRECONDITION (kSchemaNewer, SCHEMA_MISSING) unless programs of kSchemaVersion may use it.
 absl::Status CheckVersion(Connection& connection, const std::string& schema);
+// Fails a transaction, by a division by zero, if they may not any more: a server that has a
+// connection since before hears of it so.
+Statement MayWrite(const std::string& schema);
 
 }  // namespace dpledger::postgres

@@ -64,14 +64,18 @@ absl::StatusOr<int> WaitForEnd(Server& server) {
 // Drains and closes, within the time for that.
 int EndServing(Server& server, const absl::StatusOr<int>& signal, double drain_seconds,
                const Log& log) {
-  if (!signal.ok()) {
+  const bool too_old = ReasonOf(signal.status()).reason == kServerTooOld;
+  if (too_old) {  // others go on, and clients ask them
+    log.Write(LogLevel::kWarning, "server_too_old",
+              {{"seconds", drain_seconds}, {"message", std::string(signal.status().message())}});
+  } else if (!signal.ok()) {
     Fail(log, "store_failed", signal.status());
   } else {
     log.Write(
         LogLevel::kInfo, "draining",
         {{"signal", absl::StrCat("SIG", ::sigabbrev_np(*signal))}, {"seconds", drain_seconds}});
   }
-  const int code = signal.ok() ? 0 : kFailure;
+  const int code = signal.ok() || too_old ? 0 : kFailure;
   const absl::Duration drain = absl::Seconds(drain_seconds);
   absl::Notification stopped;
   std::thread late([&] {

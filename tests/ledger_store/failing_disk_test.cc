@@ -1,10 +1,13 @@
 // After an error of the disk the store acknowledges nothing more, and what it had acknowledged is
 // there afterwards.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -250,6 +253,25 @@ TEST_F(FailingDisk, FullDiskStopsTheStoreForGood) {
   EXPECT_EQ(store->Get(kLedger)->size(), 1 + 4 * acknowledged);
   // The control: without the limit the store takes more than that.
   for (uint64_t i = acknowledged; i < 20; ++i) ASSERT_TRUE(store->Append(big_batch(i)).ok());
+}
+
+// RocksDB's assertions once ended the process there: its own log was the first file that the disk
+// could not take.
+TEST_F(FailingDisk, StartOnAFullDiskIsAnErrorAndThenWellAgain) {
+  {
+    const auto store = Open();
+    ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+    ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  }
+  for (const rlim_t bytes : {0, 20, 100, 400, 2000}) {
+    const FileSizeLimit limit(bytes);
+    const auto store = OpenEmbeddedStore({.folder = folder_.path(), .clock = &clock_});
+    if (store.ok()) continue;
+    EXPECT_EQ(store.status().code(), StatusCode::kUnavailable) << store.status();
+    EXPECT_THAT(std::string(store.status().message()), testing::HasSubstr("File too large"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.File("LOG")));
+  EXPECT_EQ(Open()->Get(kLedger)->size(), 3u);
 }
 
 }  // namespace

@@ -48,25 +48,53 @@ PostgresServer* PostgresSchema::server_ = nullptr;
 
 TEST_F(PostgresSchema, NewerVersionIsRefusedAndNotTouched) {
   ASSERT_TRUE((*Open())->Create(CreateRequest(kLedger)).ok());
-  server_->Must("UPDATE dpledger.schema_version SET version = 99");
+  server_->Must("UPDATE dpledger.schema_version SET version = 99, least = 98");
   server_->Must("DROP TABLE dpledger.barriers");  // as a later version may have done
   const std::string before = Everything();
   EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "SCHEMA_NEWER",
-                      "schema dpledger has version 99, this program knows version 1: a later "
-                      "program wrote it; upgrade this one"));
+                      "schema dpledger has version 99, for programs of version 98 and later, this "
+                      "program has 1: a later program changed it; upgrade this one"));
   EXPECT_EQ(Everything(), before);
 }
 
-TEST_F(PostgresSchema, StoreStopsWhenTheSchemaIsUpgradedUnderIt) {
-  const auto store = *Open();
-  ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+// A later program has added what this one does not know.
+TEST_F(PostgresSchema, ExpandedSchemaIsUsed) {
+  const auto before = *Open();
+  ASSERT_TRUE(before->Create(CreateRequest(kLedger)).ok());
   server_->Must("UPDATE dpledger.schema_version SET version = 99");
+  server_->Must("CREATE TABLE dpledger.later (id bigint)");
+  server_->Must("ALTER TABLE dpledger.ledgers ADD COLUMN later bigint");
   server_->Stop();
   server_->Start();
-  EXPECT_TRUE(IsError(store->Append(RoundBatch(kLedger, "w", "r", 1)).status(),
-                      StatusCode::kFailedPrecondition, "SCHEMA_NEWER", "version 99"));
-  EXPECT_FALSE(store->Healthy());
-  EXPECT_EQ(server_->Must("SELECT next_seq FROM dpledger.ledgers"), "1");
+  EXPECT_EQ(before->Append(RoundBatch(kLedger, "w", "r", 1)).status(), absl::OkStatus());
+  const auto after = *Open();
+  EXPECT_EQ(after->Append(RoundBatch(kLedger, "w", "r2", 2)).status(), absl::OkStatus());
+  EXPECT_TRUE(before->Healthy());
+}
+
+// Nothing is written from the moment on at which the later program says so: by a connection that
+// was open before, and by a new one.
+TEST_F(PostgresSchema, StoreStopsWhenTheSchemaIsContractedUnderIt) {
+  for (const bool reconnects : {false, true}) {
+    server_->Must("DROP SCHEMA IF EXISTS dpledger CASCADE");
+    const auto store = *Open();
+    ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+    const uint64_t epoch = *store->checkpoints().AcquireLease("signer", absl::Hours(1));
+    server_->Must("UPDATE dpledger.schema_version SET version = 2, least = 2");
+    if (reconnects) {
+      server_->Stop();
+      server_->Start();
+    }
+    EXPECT_TRUE(store->Healthy());
+    const absl::Status refused = store->Append(RoundBatch(kLedger, "w", "r", 1)).status();
+    EXPECT_TRUE(IsError(refused, StatusCode::kUnavailable, kServerTooOld,
+                        "for programs of version 2 and later, this program has 1"));
+    EXPECT_EQ(ReasonOf(store->Health()).reason, kServerTooOld);
+    Publication publication{.lease_epoch = epoch, .registry_entries = {"entry"}};
+    EXPECT_EQ(ReasonOf(store->checkpoints().Publish(publication)).reason, kServerTooOld);
+    EXPECT_EQ(server_->Must("SELECT next_seq FROM dpledger.ledgers"), "1");
+    EXPECT_EQ(server_->Must("SELECT count(*) FROM dpledger.registry"), "0");
+  }
 }
 
 // As a standby is that lacked the last commits and was promoted: the files of an earlier moment.

@@ -182,6 +182,11 @@ void PostgresServer::Kill() {
   pid_ = 0;
 }
 
+void PostgresServer::Freeze() {
+  ::kill(pid_, SIGSTOP);
+  for (const pid_t child : ChildrenOf(pid_)) ::kill(child, SIGSTOP);
+}
+
 std::unique_ptr<PostgresServer> PostgresServer::MakeSynchronousStandby() {
   std::unique_ptr<PostgresServer> standby(new PostgresServer(Empty()));
   RunToEnd({"pg_basebackup", "-D", standby->data(), "-h", folder_, "-U", kUser, "-R", "-X",

@@ -38,6 +38,8 @@ class PostgresServer {
   // SIGKILL to the server and all its processes, as when the machine dies; its files stay.
   void Kill();
   bool running() const { return pid_ > 0; }
+  // Stops all its processes where they are, as a machine does that is frozen; Kill may follow.
+  void Freeze();
 
   // A copy of this server that follows it, and without which its commits do not return from now on.
   // Waits until they are in step.
