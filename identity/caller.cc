@@ -32,20 +32,6 @@ absl::StatusOr<std::string> Bounded(std::string_view field, std::string name) {
 
 }  // namespace
 
-std::string_view KindName(CallerKind kind) {
-  switch (kind) {
-    case CallerKind::kAnonymous:
-      return kAnonymousName;
-    case CallerKind::kToken:
-      return "token";
-    case CallerKind::kMtls:
-      return "mtls";
-    case CallerKind::kJwt:
-      return "jwt";
-  }
-  return kAnonymousName;
-}
-
 absl::StatusOr<std::string> TokenCallerName(std::string_view token_name) {
   const bool good =
       !token_name.empty() && token_name.size() <= kMaxTokenNameBytes &&

@@ -46,9 +46,6 @@ struct Caller {
   std::shared_ptr<const std::vector<Grant>> grants;
 };
 
-// "anonymous", "token", "mtls" or "jwt".
-std::string_view KindName(CallerKind kind);
-
 // Whether `name` keeps rule 1: of entries and policies, which may hold any kind of caller.
 inline bool IsCallerName(std::string_view name) { return IsPlainName(name); }
 

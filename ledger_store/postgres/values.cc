@@ -7,11 +7,9 @@ namespace dpledger::postgres {
 namespace {
 
 // PostgreSQL's numbers of its types (src/include/catalog/pg_type.dat); they never change.
-constexpr Oid kBool = 16;
 constexpr Oid kBytea = 17;
 constexpr Oid kInt8 = 20;
 constexpr Oid kText = 25;
-constexpr Oid kBoolArray = 1000;
 constexpr Oid kByteaArray = 1001;
 constexpr Oid kTextArray = 1009;
 constexpr Oid kInt8Array = 1016;
@@ -47,8 +45,6 @@ std::string Array(Oid element_type, const List& list, const Encode& encode) {
 
 std::string_view AsItIs(const std::string& element) { return element; }
 
-std::string_view AsByte(bool value) { return {value ? "\1" : "\0", 1}; }
-
 }  // namespace
 
 Values& Values::Add(Oid type, std::string bytes) {
@@ -58,8 +54,6 @@ Values& Values::Add(Oid type, std::string bytes) {
 }
 
 Values& Values::Number(int64_t number) { return Add(kInt8, BigEndian(number)); }
-
-Values& Values::Bool(bool value) { return Add(kBool, std::string(AsByte(value))); }
 
 Values& Values::Text(std::string_view text) { return Add(kText, std::string(text)); }
 
@@ -78,10 +72,6 @@ Values& Values::Texts(const std::vector<std::string>& texts) {
 
 Values& Values::ListOfBytes(const std::vector<std::string>& list) {
   return Add(kByteaArray, Array(kBytea, list, AsItIs));
-}
-
-Values& Values::Bools(const std::vector<bool>& values) {
-  return Add(kBoolArray, Array(kBool, values, AsByte));
 }
 
 int64_t Rows::changed() const {

@@ -17,13 +17,11 @@ namespace dpledger::postgres {
 class Values {
  public:
   Values& Number(int64_t number);
-  Values& Bool(bool value);
   Values& Text(std::string_view text);
   Values& Bytes(std::string_view bytes);
   Values& Numbers(const std::vector<int64_t>& numbers);
   Values& Texts(const std::vector<std::string>& texts);
   Values& ListOfBytes(const std::vector<std::string>& list);
-  Values& Bools(const std::vector<bool>& values);
 
   const std::vector<Oid>& types() const { return types_; }
   const std::vector<std::string>& bytes() const { return bytes_; }
