@@ -370,8 +370,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                                                        True) and self._stated is None:
             if distributed and torch.distributed.get_world_size() > 1:
                 raise InvalidArgument(
-                    'sampler: with several processes draw the samples yourself, and '
-                    'state scheme',
+                    'sampler: with several processes draw the samples yourself, and state '
+                    'scheme; or sum by dpledger.torch.SharedSum, which draws for all of them',
                     field="sampler")
             data_loader = _poisson(data_loader, self._population)
             options["poisson_sampling"] = False  # it is done

@@ -92,6 +92,8 @@ class Numbers(unittest.TestCase):
         endless = dpledger.epsilon(dpledger.NonPrivate(), delta=1e-5)
         self.assertEqual(json.loads(endless.to_json())["epsilon"]["upper"], "Infinity")
         self.assertEqual(endless.to_dict()["epsilon"], math.inf)
+        self.assertEqual(json.loads(json.dumps([self.answer], default=dpledger.Answer.to_dict)),
+                         [self.answer.to_dict()])
 
     def test_json_is_the_command_lines(self):
         run = ("--noise-multiplier", "1", "--sampling-probability", "0.01", "--steps", "10000",

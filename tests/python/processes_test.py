@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import unittest
+import warnings
 
 import support
 import dpledger
@@ -66,6 +67,11 @@ def process(rank, folder):
     found["without sampler"] = said(lambda: total.share(None))
     found["other sampler"] = said(lambda: total.share(exact.PoissonBatchSampler(
         POPULATION, 0.5, steps=9, records=RECORDS) if rank == 0 else None))
+    if rank == 0:  # of eight processes each was charged, and nothing said how to be one round
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            exact.ExactSum(SHAPES, 1.0, 1.0, ledger)
+        found["own"] = [str(one.message) for one in caught]
     found["served"] = said(lambda: exact.SharedSum(SHAPES, 1.0, 1.0, ledger).share(sampler))
     share = total.share(sampler)
     total.add(rows(share))
@@ -123,6 +129,8 @@ class Shared(support.WithPath):
         self.assertIn("sampler: serves another", first["served"][2])
         self.assertIn("recorder: must be a dpledger.Recorder, got str", first["wrong ledger"][2])
         self.assertIn("another process failed: recorder: must be", second["wrong ledger"][2])
+        self.assertRegex(first["own"][0], "of each of the 2 processes are charged alone; "
+                         "dpledger.torch.SharedSum makes one round")
         for found in (first, second):
             self.assertIn("recorder: must be given in one process of the group, got 0",
                           found["no ledger"][2])

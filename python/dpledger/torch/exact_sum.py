@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import math
 import threading
+import warnings
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -62,6 +63,11 @@ class ExactSum:
                  threads: int = 0, allocation: str = "proportional", on_device: bool = False,
                  clip_groups: Optional[Sequence[Tuple[str, int, float]]] = None,
                  non_private_seed: Optional[int] = None) -> None:
+        if self._made is sums.Privatizer and torch.distributed.is_available() and (
+                torch.distributed.is_initialized()) and torch.distributed.get_world_size() > 1:
+            warnings.warn("recorder: the rounds of each of the %d processes are charged alone; "
+                          "dpledger.torch.SharedSum makes one round of all processes' sums"
+                          % torch.distributed.get_world_size(), stacklevel=3)
         self.shapes = sums._shapes_of(parameters)
         sizes = [math.prod(shape) for shape in self.shapes]
         if clip_groups is None:
