@@ -142,7 +142,12 @@ class Search {
       const double longest = tried_.size() > 1 ? kLongestKnown : kLongest;
       RETURN_IF_ERROR(Try(std::fmin(greatest_, missed_->y + Step(*missed_, step, longest))));
     }
-    if (!safe_) return NoSolution("no value of the unknown meets the target");
+    if (!safe_) {
+      return NoSolution(absl::StrCat("no value of the unknown meets the target: at ",
+                                     Value(missed_->y), ", the safest, epsilon is at most ",
+                                     std::exp(missed_->log_epsilon), ", and ", target_,
+                                     " is wanted; raise the target, or lower what the rest costs"));
+    }
     for (double step = kFirstStep; !missed_ && safe_->y > least_; step *= 2.5) {
       RETURN_IF_ERROR(Try(std::fmax(least_, safe_->y - Step(*safe_, step, kLongestUp))));
     }

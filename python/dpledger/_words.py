@@ -99,10 +99,12 @@ def explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any],
     """What is wrong with the arguments of a call that Python refused. `called` is what a user calls
     the function, if its own name is not that."""
     import inspect
-    called = called or function.__qualname__.replace(".__init__", "")
     found = dict(inspect.signature(function).parameters)
     if found.pop("self", None) is not None:
+        if function.__name__ != "__init__":
+            called = called or "%s.%s" % (type(arguments[0]).__name__, function.__name__)
         arguments = arguments[1:]
+    called = called or function.__qualname__.replace(".__init__", "")
     kinds = {parameter.kind for parameter in found.values()}
     parameters = {name: parameter for name, parameter in found.items()
                   if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)}
@@ -173,6 +175,8 @@ def in_python(text: str) -> str:
     text = re.sub(_PATH, path, re.sub(_CONSTANT, spelled, text))
     text = re.sub(r"\b(sampling scheme|mechanism) (\w+)",
                   lambda found: "%s %s" % (found[1], _CASES.get(found[2]) or found[2]), text)
+    text = text.replace("does not declare plan_independent",
+                        "was made without Recorder(..., plan_independent=True)")
     text = re.sub(r"\b(?:the option )?(plan_independent|plan_varies)\b(?![:=])", r"\1=True", text)
     text = re.sub(r"\b(\w+_timeout)_seconds\b", r"\1", text)
     return re.sub(r"\b(?:%s)\b" % "|".join(map(re.escape, _ARGUMENTS)),

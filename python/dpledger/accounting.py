@@ -321,10 +321,15 @@ def calibrate(
         return Calibration(_ask("Calibrate", request, scheme, hole is None, "spent", store), solved,
                            run.known)
     except Error as failed:
-        raise _of_calibration(failed, events) from None
+        raise _of_calibration(failed, solved, events) from None
 
 
-def _of_calibration(failed: Error, events: Any) -> Error:
+# What to change for a target that is out of reach.
+_LESS = {"noise_multiplier": "more noise_multiplier", "sample_rate": "a smaller sample_rate",
+         "steps": "fewer steps"}
+
+
+def _of_calibration(failed: Error, solved: str, events: Any) -> Error:
     text, named = str(failed), failed.field
     words = {"epsilon": "target_epsilon", "sampling_probability": "sample_rate"}
     if named in words:
@@ -333,6 +338,12 @@ def _of_calibration(failed: Error, events: Any) -> Error:
         named = words[named]
     elif named == "hole" and events is not None:
         text += "; the numbers there are " + ", ".join(_words.numbers(_listed(events))[:8])
+    elif failed.reason == "NO_SOLUTION":
+        others = [less for name, less in _LESS.items()
+                  if name != solved and (name, solved) != ("sample_rate", "batch_size")]
+        text = text.replace("value of the unknown", solved).replace(
+            "the target, or lower what the rest costs", "target_epsilon or delta, or %s"
+            % ("give " + " or ".join(others) if events is None else "lower what the rest costs"))
     return failed if text == str(failed) else type(failed)(text, failed.code, named, failed.reason)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, cast
 
 from . import _decoding
 from ._wire import Message, whole
-from ._words import explains
+from ._words import explains, in_python
 from .interval import Interval, formatted, rounded
 from .messages import (Adjacency, AnswerDetails, AuditClaimResponse, BayesSuccess,
                        CalibrateResponse, CalibrationByMethod, ComputeDeltaResponse,
@@ -69,12 +69,12 @@ class Detailed:
     @property
     def assumptions(self) -> Sequence[str]:
         """What must hold for the answer to."""
-        return self.details.assumptions
+        return tuple(map(in_python, self.details.assumptions))
 
     @property
     def warnings(self) -> Sequence[str]:
         """What a reader of the number must know."""
-        return self.details.warnings
+        return tuple(map(in_python, self.details.warnings))
 
     def to_dict(self) -> Dict[str, Any]:
         """What the answer says, as plain Python. An interval is two numbers: `epsilon` is the bound
