@@ -130,10 +130,17 @@ absl::Status Recorder::AwaitReleasable(uint64_t number) {
 
 absl::Status Recorder::Close() { return recorder_->Close(); }
 
-absl::StatusOr<Cost> Recorder::ComputeCost(double delta) const {
+absl::Status Recorder::Seal() { return recorder_->Seal(); }
+
+absl::Status Recorder::Ask(
+    absl::FunctionRef<absl::Status(const std::shared_ptr<grpc::Channel>& channel)> call) const {
   RETURN_IF_ERROR(recorder_->AwaitDelivered());
+  return recorder_->servers().Ask(call);
+}
+
+absl::StatusOr<Cost> Recorder::ComputeCost(double delta) const {
   v1::ComputeEpsilonResponse answer;
-  RETURN_IF_ERROR(recorder_->servers().Ask([&](const auto& channel) -> absl::Status {
+  RETURN_IF_ERROR(Ask([&](const auto& channel) -> absl::Status {
     ASSIGN_OR_RETURN(answer, client::ComputeEpsilon(channel, ledger(), delta));
     return absl::OkStatus();
   }));

@@ -22,8 +22,8 @@ namespace {
 
 // A batch holds 10,000 entries; one is the sampling event.
 constexpr size_t kMaxQueries = 9999;
-constexpr char kSpoolFull[] = "SPOOL_FULL";             // Spool::Append
-constexpr absl::Duration kOneGrant = absl::Seconds(5);  // then it is asked for again
+constexpr char kSpoolFull[] = "SPOOL_FULL";              // Spool::Append
+constexpr absl::Duration kOneChange = absl::Seconds(5);  // then it is asked for again
 constexpr uint64_t kFewestMore = 8;  // rounds that a grant is raised by, where they fit
 
 absl::Status CheckOptions(const RecorderOptions& options) {
@@ -123,18 +123,24 @@ absl::Status PrivacyRecorder::Start() {
                                                   [this](uint64_t end) { delivery_->Offer(end); });
   }
   RETURN_IF_ERROR(CheckOpen());
-  RETURN_IF_ERROR(AppendOpened());
+  const Spool::State state = spool_->state();
+  incarnation_ = internal::NewRequestId();
+  entries_before_ = state.entries;
+  previous_incarnation_ = state.status.incarnation();
+  next_number_ = first_number_ = state.next_round;
   // The server knows of an incarnation before it releases anything, or of the one that it carries
-  // on: whatever becomes of this spool, the ledger says that something may be missing.
-  const absl::Status opened =
-      reached.ok() ? delivery_->Await(spool_->state().end, deadline) : absl::OkStatus();
-  if (!opened.ok() && (previous_incarnation_.empty() || !MayGoOnAfter(opened))) return opened;
+  // on: whatever becomes of this spool, the ledger says that something may be missing. Under
+  // FAIL_CLOSED the first release waits for that as well, and an opening that records nothing
+  // leaves the ledger as it was; but an epoch is carried on before its next round.
+  if (options_.policy == v1::SPOOL || options_.carries_epochs != nullptr) {
+    RETURN_IF_ERROR(AppendOpened());
+    const absl::Status opened =
+        reached.ok() ? delivery_->Await(spool_->state().end, deadline) : absl::OkStatus();
+    if (!opened.ok() && (previous_incarnation_.empty() || !MayGoOnAfter(opened))) return opened;
+  }
   if (options_.declaration.parameters() == v1::FIXED && !options_.plan_varies) {
     resumed_from_ = spool_->LastRound();
   }
-  const Spool::State state = spool_->state();
-  next_number_ = first_number_ = state.next_round;
-  first_position_ = state.end;
   return absl::OkStatus();
 }
 
@@ -192,9 +198,7 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
 }
 
 absl::Status PrivacyRecorder::AppendOpened() {
-  incarnation_ = internal::NewRequestId();
-  entries_before_ = spool_->state().entries;
-  previous_incarnation_ = spool_->state().status.incarnation();
+  if (opened_) return absl::OkStatus();
   std::vector<v1::NewEntry> entries(1);
   v1::Opened& opened = *entries[0].mutable_opened();
   opened.set_incarnation(incarnation_);
@@ -207,8 +211,12 @@ absl::Status PrivacyRecorder::AppendOpened() {
   }
   const bool carries = opened.carries_epochs();
   RETURN_IF_ERROR(AppendBatch(std::move(entries)));
-  const v1::WriterStatus status = spool_->state().status;
-  if (carries && status.has_epoch()) kept_.epoch = PositionOf(status.epoch(), known_epoch_);
+  opened_ = true;
+  const Spool::State state = spool_->state();
+  first_position_ = state.end;
+  if (carries && state.status.has_epoch()) {
+    kept_.epoch = PositionOf(state.status.epoch(), known_epoch_);
+  }
   return absl::OkStatus();
 }
 
@@ -268,10 +276,12 @@ absl::StatusOr<uint64_t> PrivacyRecorder::AppendNumbered(
   const auto append = [&]() -> absl::Status {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(CheckOpen());
+    std::vector<v1::Event> events = make(next_number_);
+    for (const v1::Event& event : events) RETURN_IF_ERROR(CheckEvent(event));
+    RETURN_IF_ERROR(AppendOpened());
     v1::WriterStatus status = spool_->state().status;
     std::vector<v1::NewEntry> entries;
-    for (v1::Event& event : make(next_number_)) {
-      RETURN_IF_ERROR(CheckEvent(event));
+    for (v1::Event& event : events) {
       RETURN_IF_ERROR(events::TakeRound(events::StepOf(event), status));
       *entries.emplace_back().mutable_event() = std::move(event);
     }
@@ -354,18 +364,26 @@ absl::Status PrivacyRecorder::Grant(v1::GrantChange change, const std::vector<v1
   request.mutable_plan()->Assign(plan.begin(), plan.end());
   request.set_change(change);
   request.set_request_id(internal::NewRequestId());
+  return Change(deadline, [&request](v1::LedgerService::Stub& stub, grpc::ClientContext& context) {
+    v1::GrantBudgetResponse response;
+    return stub.GrantBudget(&context, request, &response);
+  });
+}
+
+absl::Status PrivacyRecorder::Change(
+    absl::Time deadline,
+    absl::FunctionRef<grpc::Status(v1::LedgerService::Stub&, grpc::ClientContext&)> call) {
   internal::Backoff backoff(options_.first_backoff, options_.longest_backoff);
   while (true) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(std::min(deadline, absl::Now() + kOneGrant)));
-    v1::GrantBudgetResponse response;
+    context.set_deadline(absl::ToChronoTime(std::min(deadline, absl::Now() + kOneChange)));
     const std::shared_ptr<grpc::Channel> channel = servers_->channel();
     const auto stub = v1::LedgerService::NewStub(channel);
-    const absl::Status granted = servers_->MoveOn(
-        channel, connection::FromGrpc(stub->GrantBudget(&context, request, &response)));
-    if (granted.ok() || internal::IsRefusal(granted)) return granted;
+    const absl::Status changed =
+        servers_->MoveOn(channel, connection::FromGrpc(call(*stub, context)));
+    if (changed.ok() || internal::IsRefusal(changed)) return changed;
     const absl::Duration wait = backoff.Next();
-    if (stopping_ || absl::Now() + wait >= deadline) return granted;
+    if (stopping_ || absl::Now() + wait >= deadline) return changed;
     absl::SleepFor(wait);
   }
 }
@@ -406,9 +424,11 @@ absl::Status PrivacyRecorder::Close() {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(delivery_->Refusal());
     const Spool::State state = spool_->state();
-    if (state.writer_closed) return absl::OkStatus();
+    if (state.writer_closed || (!opened_ && state.entries == 0)) return absl::OkStatus();
+    RETURN_IF_ERROR(AppendOpened());
     std::vector<v1::NewEntry> entries(1);
-    entries[0].mutable_writer_closed()->set_entry_count(state.entries - entries_before_ + 1);
+    entries[0].mutable_writer_closed()->set_entry_count(spool_->state().entries - entries_before_ +
+                                                        1);
     return AppendBatch(std::move(entries));
   };
   RETURN_IF_ERROR(WaitForRoom(options_.close_timeout, append));
@@ -419,6 +439,18 @@ absl::Status PrivacyRecorder::Close() {
   // sealed.
   if (options_.automatic_grants) Grant(v1::GRANT_WHAT_IS_SPENT, {}, deadline).IgnoreError();
   return absl::OkStatus();
+}
+
+absl::Status PrivacyRecorder::Seal() {
+  RETURN_IF_ERROR(Close());
+  v1::SealLedgerRequest request;
+  request.set_name(options_.ledger);
+  request.set_request_id(internal::NewRequestId());
+  return Change(absl::Now() + options_.close_timeout,
+                [&request](v1::LedgerService::Stub& stub, grpc::ClientContext& context) {
+                  v1::Ledger sealed;
+                  return stub.SealLedger(&context, request, &sealed);
+                });
 }
 
 PrivacyRecorder::DrainStatus PrivacyRecorder::drain_status() const {

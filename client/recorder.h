@@ -112,12 +112,13 @@ class PrivacyRecorder : public EventRecorder {
         last_error;  // why the server was lost or what it refused; OK after an acknowledgement
   };
 
-  // Opens the spool and the ledger, delivers what an earlier process left, and appends OPENED.
-  // INVALID_ARGUMENT for a bad option; FAILED_PRECONDITION if the ledger has another
-  // declaration or is sealed, if the writer has closed, or if another process holds the spool;
-  // DATA_LOSS if spool or server lost what they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server
-  // cannot be reached in time. Under SPOOL an unreachable server is no error once this spool has
-  // seen the ledger with this declaration.
+  // Opens the spool and the ledger, delivers what an earlier process left. OPENED is appended
+  // with what is recorded first; under SPOOL, and where epochs are carried on, at once.
+  // INVALID_ARGUMENT for a bad option; FAILED_PRECONDITION if the ledger has another declaration or
+  // is sealed, if the writer has closed, or if another process holds the spool; DATA_LOSS if spool
+  // or server lost what they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached
+  // in time. Under SPOOL an unreachable server is no error once this spool has seen the ledger with
+  // this declaration.
   static absl::StatusOr<std::unique_ptr<PrivacyRecorder>> Open(RecorderOptions options);
   ~PrivacyRecorder() override;
 
@@ -152,7 +153,11 @@ class PrivacyRecorder : public EventRecorder {
   // Appends WRITER_CLOSED with the number of entries and waits until everything is delivered. After
   // an error it may be called again; after OK this writer's part of the ledger is complete, and it
   // can never be opened again.
+  // Of a writer without an entry there is nothing to close.
   absl::Status Close();
+  // Close, and the end of the ledger itself. FAILED_PRECONDITION while another writer has not
+  // closed.
+  absl::Status Seal();
 
   DrainStatus drain_status() const;
   const std::string& ledger() const { return options_.ledger; }  // full name
@@ -172,6 +177,7 @@ class PrivacyRecorder : public EventRecorder {
 
   absl::Status Connect();
   absl::Status Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Once: the first entry of this opening.
   absl::Status AppendOpened() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Delivers what an earlier process left, and brings spool and ledger to one state.
   absl::Status Reconcile(absl::Time deadline);
@@ -182,7 +188,11 @@ class PrivacyRecorder : public EventRecorder {
   // INVALID_ARGUMENT naming what is wrong with the event; FAILED_PRECONDITION if its adjacency can
   // never answer for it.
   absl::Status CheckEvent(const v1::Event& event) const;
-  // Waits for the server until the deadline, or until this is destroyed.
+  // Makes a call that may be made twice, until a server answers it, the deadline, or until this is
+  // destroyed.
+  absl::Status Change(
+      absl::Time deadline,
+      absl::FunctionRef<grpc::Status(v1::LedgerService::Stub&, grpc::ClientContext&)> call);
   absl::Status Grant(v1::GrantChange change, const std::vector<v1::Event>& plan,
                      absl::Time deadline);
   // Asks for a sixteenth more of rounds, or events, like the refused batch: a run of T rounds asks
@@ -200,7 +210,7 @@ class PrivacyRecorder : public EventRecorder {
 
   const RecorderOptions options_;
   connection::LogKeys log_keys_;
-  // Set by Open, and not changed afterwards.
+  // Set by Open, and not changed afterwards (kept_: until OPENED is appended).
   std::string incarnation_, previous_incarnation_;
   KeptRun kept_;
   v1::EpochProgress known_epoch_;  // of the server, when it was asked
@@ -214,6 +224,7 @@ class PrivacyRecorder : public EventRecorder {
   mutable absl::Mutex mutex_;
   // The last round of an earlier process, until the first one here was compared with it.
   std::optional<v1::AppendBatchRequest> resumed_from_ ABSL_GUARDED_BY(mutex_);
+  bool opened_ ABSL_GUARDED_BY(mutex_) = false;
   // Numbers what is recorded, one batch each. The first number of this process and its batch.
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t first_number_ ABSL_GUARDED_BY(mutex_) = 0;

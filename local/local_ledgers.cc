@@ -154,8 +154,9 @@ class Ledgers {
 
   absl::Status Start();
 
-  // A trainer's stderr is its user's: it is told of errors alone.
-  const server::Log log_{server::LogLevel::kError, STDERR_FILENO};
+  // A trainer's stderr is its user's: what fails is the error of a call, and what a close cannot
+  // sign the next opening signs.
+  const server::Log log_{server::LogLevel::kError, /*file_descriptor=*/-1};
   server::SigningOptions options_;
   server::FilterGate gate_;  // the store asks it to its end
   std::unique_ptr<LedgerStore> store_;
@@ -218,10 +219,7 @@ Ledgers::~Ledgers() {
   if (signing_ == nullptr) return;
   const bool signs = signing_->failure().ok();
   signing_.reset();
-  const absl::Status closed = server::SignTheRest(*notary_, signs);
-  if (closed.ok()) return;
-  log_.Write(server::LogLevel::kError, "close_failed",
-             {{"store", options_.store_folder}, {"message", std::string(closed.message())}});
+  server::SignTheRest(*notary_, signs).IgnoreError();
 }
 
 // The folders that this process has open.

@@ -13,7 +13,7 @@
 #include "dpledger/client.h"
 
 struct dpledger_recorder {
-  std::unique_ptr<dpledger::Recorder> recorder;
+  std::shared_ptr<dpledger::Recorder> recorder;
 };
 
 struct dpledger_sampler {

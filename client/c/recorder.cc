@@ -56,6 +56,13 @@ dpledger_status dpledger_recorder_close(dpledger_recorder* recorder, dpledger_er
   });
 }
 
+dpledger_status dpledger_recorder_seal(dpledger_recorder* recorder, dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    return recorder->recorder->Seal();
+  });
+}
+
 void dpledger_recorder_free(dpledger_recorder* recorder) { delete recorder; }
 
 const char* dpledger_recorder_ledger(const dpledger_recorder* recorder) {

@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/hex.h"
 #include "base/json_text.h"
 #include "base/status.h"
 #include "client/c/error.h"
+#include "client/c/handles.h"
 #include "client/c/read.h"
 #include "client/export.h"
 #include "client/internal/local.h"
@@ -28,6 +30,7 @@
 
 struct dpledger_store {
   std::vector<std::string> paths;
+  std::shared_ptr<dpledger::Recorder> recorder;            // instead: what its ledger is in
   std::optional<dpledger::client::internal::AtRest> kept;  // bundles: they are read once
   std::string answer;                                      // the last result
 };
@@ -40,13 +43,15 @@ using internal::AtRest;
 constexpr size_t kMostPaths = 1000;
 constexpr size_t kMostKeys = 256;
 constexpr uint32_t kPage = 1000;
+constexpr absl::Duration kLongestQuestion = absl::Minutes(1);  // to a recorder's server
 
 template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Call(Stub& stub,
+absl::StatusOr<Response> Call(const AtRest& open, Stub& stub,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                            Response*),
                               const Request& request) {
   grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + open.timeout));
   Response response;
   const grpc::Status status = (stub.*method)(&context, request, &response);
   if (!status.ok()) return connection::FromGrpc(status);
@@ -73,6 +78,17 @@ absl::StatusOr<AtRest> Open(dpledger_store& store) {
   return opened;
 }
 
+absl::Status With(dpledger_store& store, absl::FunctionRef<absl::Status(const AtRest&)> ask) {
+  if (store.recorder == nullptr) {
+    ASSIGN_OR_RETURN(const AtRest open, Open(store));
+    return ask(open);
+  }
+  return store.recorder->Ask([&](const std::shared_ptr<grpc::Channel>& channel) {
+    return ask(
+        {.channel = channel, .ledgers = {store.recorder->ledger()}, .timeout = kLongestQuestion});
+  });
+}
+
 // The full name; the only ledger if `name` is empty.
 absl::StatusOr<std::string> NameOf(const AtRest& open, const std::string& name) {
   if (!name.empty()) {
@@ -97,7 +113,7 @@ absl::Status Ask(grpc::Status (v1::AccountingService::Stub::*method)(grpc::Clien
   }
   *request.mutable_subject() = subject;
   const auto stub = v1::AccountingService::NewStub(open.channel);
-  ASSIGN_OR_RETURN(Response response, Call(*stub, method, request));
+  ASSIGN_OR_RETURN(Response response, Call(open, *stub, method, request));
   for (const std::string& one : open.assumptions) {
     response.mutable_details()->add_assumptions(one);
   }
@@ -128,7 +144,7 @@ absl::StatusOr<std::string> LedgersJson(const AtRest& open) {
     v1::GetLedgerRequest request;
     request.set_name(name);
     ASSIGN_OR_RETURN(const v1::Ledger ledger,
-                     Call(*stub, &v1::LedgerService::Stub::GetLedger, request));
+                     Call(open, *stub, &v1::LedgerService::Stub::GetLedger, request));
     all.push_back(events::MessageToJson(ledger));
   }
   return absl::StrCat("[", absl::StrJoin(all, ","), "]");
@@ -142,7 +158,7 @@ absl::StatusOr<std::string> EntriesJson(const AtRest& open, const std::string& l
   request.set_first_sequence(first);
   request.set_page_size(kPage);
   ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page,
-                   Call(*stub, &v1::LedgerService::Stub::ReadEntries, request));
+                   Call(open, *stub, &v1::LedgerService::Stub::ReadEntries, request));
   std::vector<std::string> lines;
   for (const std::string& entry : page.entries()) {
     ASSIGN_OR_RETURN(lines.emplace_back(), events::EntryToLine(entry));
@@ -164,7 +180,7 @@ absl::StatusOr<std::string> StatementJson(const AtRest& open, const std::string&
   }
   const auto stub = v1::StatementService::NewStub(open.channel);
   ASSIGN_OR_RETURN(v1::Statement made,
-                   Call(*stub, &v1::StatementService::Stub::GetStatement, request));
+                   Call(open, *stub, &v1::StatementService::Stub::GetStatement, request));
   for (const std::string& one : open.assumptions) {
     made.mutable_answer()->mutable_details()->add_assumptions(one);
   }
@@ -227,6 +243,17 @@ dpledger_status dpledger_store_open(const char* const* paths, size_t count, dple
   });
 }
 
+dpledger_status dpledger_recorder_store(const dpledger_recorder* recorder, dpledger_store** store,
+                                        dpledger_error* error) {
+  return Guard(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckGiven(store, "store"));
+    *store = nullptr;
+    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
+    *store = new dpledger_store{.recorder = recorder->recorder};
+    return absl::OkStatus();
+  });
+}
+
 void dpledger_store_free(dpledger_store* store) { delete store; }
 
 dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
@@ -242,20 +269,21 @@ dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
     ASSIGN_OR_RETURN(const std::string asked, ReadText("method", method));
     ASSIGN_OR_RETURN(const auto names, ReadTexts("ledgers", ledgers, ledger_count, kMostPaths));
     ASSIGN_OR_RETURN(const std::string over, ReadText("dataset", dataset, ""));
-    ASSIGN_OR_RETURN(const AtRest open, Open(*store));
-    dpledger::v1::Subject subject;
-    for (const std::string& name : names) {
-      ASSIGN_OR_RETURN(*subject.add_ledgers(), NameOf(open, name));
-    }
-    subject.set_dataset(over);
-    if (names.empty() && over.empty()) {
-      subject.mutable_ledgers()->Add(open.ledgers.begin(), open.ledgers.end());
-    }
     const std::string_view bytes(static_cast<const char*>(question), question_size);
-    RETURN_IF_ERROR(AskBy(asked, open, subject, bytes, store->answer));
-    *answer = store->answer.data();
-    *answer_size = store->answer.size();
-    return absl::OkStatus();
+    return With(*store, [&](const AtRest& open) -> absl::Status {
+      dpledger::v1::Subject subject;
+      for (const std::string& name : names) {
+        ASSIGN_OR_RETURN(*subject.add_ledgers(), NameOf(open, name));
+      }
+      subject.set_dataset(over);
+      if (names.empty() && over.empty()) {
+        subject.mutable_ledgers()->Add(open.ledgers.begin(), open.ledgers.end());
+      }
+      RETURN_IF_ERROR(AskBy(asked, open, subject, bytes, store->answer));
+      *answer = store->answer.data();
+      *answer_size = store->answer.size();
+      return absl::OkStatus();
+    });
   });
 }
 
@@ -264,10 +292,11 @@ dpledger_status dpledger_store_ledgers(dpledger_store* store, const char** json,
   return Guard(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckGiven(store, "store"));
     RETURN_IF_ERROR(CheckGiven(json, "json"));
-    ASSIGN_OR_RETURN(const AtRest open, Open(*store));
-    ASSIGN_OR_RETURN(store->answer, LedgersJson(open));
-    *json = store->answer.c_str();
-    return absl::OkStatus();
+    return With(*store, [&](const AtRest& open) -> absl::Status {
+      ASSIGN_OR_RETURN(store->answer, LedgersJson(open));
+      *json = store->answer.c_str();
+      return absl::OkStatus();
+    });
   });
 }
 
@@ -278,11 +307,12 @@ dpledger_status dpledger_store_entries(dpledger_store* store, const char* ledger
     RETURN_IF_ERROR(CheckGiven(json, "json"));
     RETURN_IF_ERROR(CheckGiven(next, "next"));
     ASSIGN_OR_RETURN(const std::string named, ReadText("ledger", ledger, ""));
-    ASSIGN_OR_RETURN(const AtRest open, Open(*store));
-    ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
-    ASSIGN_OR_RETURN(store->answer, EntriesJson(open, name, first, *next));
-    *json = store->answer.c_str();
-    return absl::OkStatus();
+    return With(*store, [&](const AtRest& open) -> absl::Status {
+      ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
+      ASSIGN_OR_RETURN(store->answer, EntriesJson(open, name, first, *next));
+      *json = store->answer.c_str();
+      return absl::OkStatus();
+    });
   });
 }
 
@@ -294,10 +324,11 @@ dpledger_status dpledger_store_statement(dpledger_store* store, const char* ledg
     RETURN_IF_ERROR(CheckGiven(json, "json"));
     ASSIGN_OR_RETURN(const std::string named, ReadText("ledger", ledger, ""));
     ASSIGN_OR_RETURN(const std::string over, ReadText("dataset", dataset, ""));
-    ASSIGN_OR_RETURN(const AtRest open, Open(*store));
-    ASSIGN_OR_RETURN(store->answer, StatementJson(open, named, over, delta));
-    *json = store->answer.c_str();
-    return absl::OkStatus();
+    return With(*store, [&](const AtRest& open) -> absl::Status {
+      ASSIGN_OR_RETURN(store->answer, StatementJson(open, named, over, delta));
+      *json = store->answer.c_str();
+      return absl::OkStatus();
+    });
   });
 }
 
@@ -319,18 +350,19 @@ dpledger_status dpledger_store_verify(dpledger_store* store, const char* ledger,
       }
       options.trusted.push_back(*std::move(key));
     }
-    ASSIGN_OR_RETURN(const AtRest open, Open(*store));
-    ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
-    if (open.in_bundles) {
-      RETURN_IF_ERROR(VerifyBundleOf(store->paths, name, options, store->answer));
-    } else {
-      bundle::Verifier verifier(options);
-      const auto served = dpledger::client::LedgersOver(open.channel);
-      RETURN_IF_ERROR(bundle::VerifyServed(name, *served, verifier, nullptr));
-      store->answer = FoundJson(verifier);
-    }
-    *json = store->answer.c_str();
-    return absl::OkStatus();
+    return With(*store, [&](const AtRest& open) -> absl::Status {
+      ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
+      if (open.in_bundles) {
+        RETURN_IF_ERROR(VerifyBundleOf(store->paths, name, options, store->answer));
+      } else {
+        bundle::Verifier verifier(options);
+        const auto served = dpledger::client::LedgersOver(open.channel);
+        RETURN_IF_ERROR(bundle::VerifyServed(name, *served, verifier, nullptr));
+        store->answer = FoundJson(verifier);
+      }
+      *json = store->answer.c_str();
+      return absl::OkStatus();
+    });
   });
 }
 
@@ -340,14 +372,15 @@ dpledger_status dpledger_store_export(dpledger_store* store, const char* ledger,
     RETURN_IF_ERROR(CheckGiven(store, "store"));
     ASSIGN_OR_RETURN(const std::string named, ReadText("ledger", ledger, ""));
     ASSIGN_OR_RETURN(const std::string path, ReadText("file", file));
-    ASSIGN_OR_RETURN(const AtRest open, Open(*store));
-    if (open.in_bundles) {
-      return dpledger::FieldError(
-          "file", absl::StrCat("needs a folder to be written from; ", store->paths.front(),
-                               " is a bundle already: copy it"));
-    }
-    ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
-    return dpledger::client::ExportLedger(open.channel, name, path);
+    return With(*store, [&](const AtRest& open) -> absl::Status {
+      if (open.in_bundles) {
+        return dpledger::FieldError(
+            "file", absl::StrCat("needs a folder to be written from; ", store->paths.front(),
+                                 " is a bundle already: copy it"));
+      }
+      ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
+      return dpledger::client::ExportLedger(open.channel, name, path);
+    });
   });
 }
 

@@ -43,7 +43,7 @@ extern "C" {
 #define DPLEDGER_API __attribute__((visibility("default")))
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 7
+#define DPLEDGER_ABI_MINOR 8
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -257,6 +257,10 @@ DPLEDGER_API dpledger_status dpledger_recorder_open(const dpledger_recorder_opti
 // opened again.
 DPLEDGER_API dpledger_status dpledger_recorder_close(dpledger_recorder* recorder,
                                                      dpledger_error* error);
+// The same, and then nothing can be appended to the ledger any more; of a budget it keeps what it
+// has spent. FAILED_PRECONDITION while another writer has not closed. Since minor version 8.
+DPLEDGER_API dpledger_status dpledger_recorder_seal(dpledger_recorder* recorder,
+                                                    dpledger_error* error);
 
 // Without close, what is not delivered stays in the spool for the next one. Another can open it
 // once the privatizers and runs of this recorder are freed, too.
@@ -745,6 +749,11 @@ typedef struct dpledger_store dpledger_store;
 // DATA_LOSS if it was changed or is damaged.
 DPLEDGER_API dpledger_status dpledger_store_open(const char* const* paths, size_t count,
                                                  dpledger_store** store, dpledger_error* error);
+// The ledger that the recorder writes, on its server or in its folder, for the same questions: all
+// that was recorded before is in each answer, or it is DEADLINE_EXCEEDED after the release timeout.
+// The store keeps the recorder's folder open until it is freed. Since minor version 8.
+DPLEDGER_API dpledger_status dpledger_recorder_store(const dpledger_recorder* recorder,
+                                                     dpledger_store** store, dpledger_error* error);
 DPLEDGER_API void dpledger_store_free(dpledger_store* store);
 
 // A question of dpledger.v1.AccountingService: `method` is ComputeEpsilon, ComputeDelta,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/channel.h"
 
 namespace dpledger::client::internal {
@@ -30,6 +31,7 @@ struct AtRest {
   std::string dataset;
   std::vector<std::string> assumptions;
   bool in_bundles = false;
+  absl::Duration timeout = absl::InfiniteDuration();  // of a question
 };
 
 // local::OpenToRead; the same where the library was built without local ledgers.

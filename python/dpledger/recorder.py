@@ -12,12 +12,11 @@ import ctypes
 import os
 from typing import Any, List, Optional, Sequence, Tuple, Type, Union
 
-from . import _client, _decoding, _wire, _words
+from . import _client, _wire, _words
 from ._client import Handle, call
-from .answers import EpsilonAnswer
 from .errors import Error, InvalidArgument, WrongType
-from .messages import (FOLDED, BudgetGrant, ComputeEpsilonResponse, MechanismEvent, RoundsEvent,
-                       SamplingScheme, SumQuery)
+from .messages import FOLDED, BudgetGrant, MechanismEvent, RoundsEvent, SamplingScheme, SumQuery
+from .store import Questions, Store
 
 _SCHEMES = {held: (name, _client.SCHEMES[name]) for name, held in FOLDED["SamplingScheme"].values()}
 
@@ -56,9 +55,10 @@ class Round:
         self._recorder._call("await_releasable", ctypes.c_uint64(self.number))
 
 
-class Recorder(Handle):
-    """Writes the rounds of one training run into a ledger. Several threads may use it at once; a
-    fork may not.
+class Recorder(Questions):
+    """Writes the rounds of one training run into a ledger, and answers what that has come to. An
+    opening that records nothing leaves a ledger as it was; `dpledger.open` only reads. Several
+    threads may use it at once; a fork may not.
 
     dataset, unit: what the ledger is over ("adult") and what one record of it is ("example"); up to
         256 bytes each
@@ -242,28 +242,22 @@ class Recorder(Handle):
         self._call("drain_status", ctypes.byref(batches), None)
         return batches.value
 
-    def epsilon(self, *, delta: float) -> EpsilonAnswer:
-        """What the ledger has come to, as its server or folder has it. Waits for a minute at
-        most."""
-        cost, data, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
-        self._call("cost", ctypes.c_double(_client.real(delta, "delta")), ctypes.byref(cost))
-        try:
-            call("cost_answer", cost, ctypes.byref(data), ctypes.byref(size))
-            return EpsilonAnswer(_decoding.decode(ComputeEpsilonResponse,
-                                                  ctypes.string_at(data, size.value), ("details",)))
-        finally:
-            _client.library().dpledger_cost_free(cost)
-
-    def export(self, file: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the ledger, with what proves that it is the one that was signed, into a file,
-        which gets its name when it is whole: a bundle. `dpledger ledger verify` checks it,
-        `dpledger ledger import` copies it to a server."""
-        self._call("export", _client.utf8(file, "file"))  # type: ignore[arg-type]
+    def _store(self) -> Store:
+        return Store.of_recorder(self._pointer())
 
     def close(self) -> None:
         """Ends this writer's part of the ledger and waits until everything is delivered. It can
-        never be opened again. After an Error it may be called again."""
+        never be opened again, unless it has recorded nothing. After an Error it may be called
+        again."""
         self._call("close")
+
+    def seal(self) -> None:
+        """Closes this writer, and then the ledger: nothing can be appended to it any more, and of a
+        budget it keeps what it has spent.
+
+        Raises Error: FAILED_PRECONDITION while another writer has not closed.
+        """
+        self._call("seal")
 
     def leave(self) -> None:
         """Lets go without an end: the next process that opens the ledger under this writer's name

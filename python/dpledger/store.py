@@ -102,30 +102,11 @@ def _texts(values: Sequence[str], name: str) -> Any:
     return (ctypes.c_char_p * max(1, len(data)))(*data)
 
 
-class Store(Handle):
-    """Ledgers at rest; `open` makes one. Nothing is appended, signed or written. For one thread at
-    a time.
+class Questions(Handle):
+    """Ledgers that are asked: a `Store`'s, or a `Recorder`'s own."""
 
-    A folder is open only while it is asked: a recorder may use it in between, and an answer is of
-    the moment. Questions without `ledger` and `dataset` are about all of its ledgers together.
-    """
-
-    def __init__(self, *paths: Path) -> None:
-        named = [os.fspath(path) if isinstance(path, os.PathLike) else path for path in paths]
-        pointer = ctypes.c_void_p()
-        self.paths: Tuple[str, ...] = tuple(named)
-        _client.call("store_open", _texts(named, "paths"), ctypes.c_size_t(len(named)),
-                     ctypes.byref(pointer))
-        self._hold("store", pointer)
-
-    def __repr__(self) -> str:
-        return "dpledger.open(%s)" % ", ".join(repr(path) for path in self.paths)
-
-    def _text(self, call: str, *arguments: Any) -> Any:
-        """The JSON that dpledger_store_`call` gives."""
-        text = ctypes.c_char_p()
-        self._call(call, *arguments, ctypes.byref(text))
-        return json.loads((text.value or b"null").decode("utf-8"))
+    def _store(self) -> "Store":
+        raise NotImplementedError
 
     def _ask(self, method: str, request: Any, ledger: Names, dataset: Optional[str]) -> Any:
         if ledger is not None and dataset is not None:
@@ -134,16 +115,12 @@ class Store(Handle):
                  else _wire.listed(ledger, "ledger", "names"))
         question = _wire.encode(request)
         answer, size = ctypes.c_void_p(), ctypes.c_size_t()
-        self._call("ask", method.encode(), _texts(names, "ledger"), ctypes.c_size_t(len(names)),
-                   _client.utf8(dataset, "dataset"), question, ctypes.c_size_t(len(question)),
-                   ctypes.byref(answer), ctypes.byref(size))
+        store = self._store()  # which lends the answer
+        store._call("ask", method.encode(), _texts(names, "ledger"), ctypes.c_size_t(len(names)),
+                    _client.utf8(dataset, "dataset"), question, ctypes.c_size_t(len(question)),
+                    ctypes.byref(answer), ctypes.byref(size))
         data = ctypes.string_at(answer, size.value) if answer else b""
         return _decoding.decode(RESPONSES[method], data, ("details",))
-
-    @property
-    def ledgers(self) -> Tuple[LedgerInfo, ...]:
-        """All ledgers, by name."""
-        return tuple(_info(message) for message in self._text("ledgers"))
 
     def epsilon(self, *, delta: float, ledger: Names = None, dataset: Optional[str] = None,
                 method: str = "best", relative_gap: float = 1e-4,
@@ -152,7 +129,7 @@ class Store(Handle):
 
         delta: in [0, 1)
         ledger: one name, or several, whose ledgers are composed; dataset: all ledgers over it;
-            neither: all of the store
+            neither: all of the store, or the recorder's own, with every round that was recorded
         Other arguments and errors as those of `dpledger.epsilon`; Error with the reason
         DATASETS_DIFFER for ledgers that do not compose, and FAILED_PRECONDITION with STORE_IN_USE
         while another process has the folder open.
@@ -198,13 +175,62 @@ class Store(Handle):
         left out if there is but one."""
         name, first, next_page = _client.utf8(ledger, "ledger"), 0, ctypes.c_uint64()
         while True:
-            text = ctypes.c_char_p()
-            self._call("entries", name, ctypes.c_uint64(first), ctypes.byref(text),
-                       ctypes.byref(next_page))
+            text, store = ctypes.c_char_p(), self._store()
+            store._call("entries", name, ctypes.c_uint64(first), ctypes.byref(text),
+                        ctypes.byref(next_page))
             yield from json.loads((text.value or b"[]").decode("utf-8"))
             first = next_page.value
             if first == 0:
                 return
+
+    def export(self, file: Path, ledger: Optional[str] = None) -> None:
+        """Writes a ledger, with what proves that it is the one that was signed, into a file, a
+        bundle, which gets its name when it is whole. `dpledger ledger verify` checks it, `dpledger
+        ledger import` copies it to a server. `ledger` may be left out if there is but one."""
+        # type: ignore[arg-type]
+        self._store()._call("export", _client.utf8(ledger, "ledger"), _client.utf8(file, "file"))
+
+
+class Store(Questions):
+    """Ledgers at rest; `open` makes one. Nothing is appended, signed or written. For one thread at
+    a time.
+
+    A folder is open only while it is asked: a recorder may use it in between, and an answer is of
+    the moment. Questions without `ledger` and `dataset` are about all of its ledgers together.
+    """
+
+    def __init__(self, *paths: Path) -> None:
+        named = [os.fspath(path) if isinstance(path, os.PathLike) else path for path in paths]
+        pointer = ctypes.c_void_p()
+        self.paths: Tuple[str, ...] = tuple(named)
+        _client.call("store_open", _texts(named, "paths"), ctypes.c_size_t(len(named)),
+                     ctypes.byref(pointer))
+        self._hold("store", pointer)
+
+    @classmethod
+    def of_recorder(cls, recorder: ctypes.c_void_p) -> "Store":
+        """That of a recorder's ledger, for one question."""
+        store, pointer = cls.__new__(cls), ctypes.c_void_p()
+        _client.call("recorder_store", recorder, ctypes.byref(pointer))
+        store._hold("store", pointer)
+        return store
+
+    def _store(self) -> "Store":
+        return self
+
+    def __repr__(self) -> str:
+        return "dpledger.open(%s)" % ", ".join(repr(path) for path in self.paths)
+
+    def _text(self, call: str, *arguments: Any) -> Any:
+        """The JSON that dpledger_store_`call` gives."""
+        text = ctypes.c_char_p()
+        self._call(call, *arguments, ctypes.byref(text))
+        return json.loads((text.value or b"null").decode("utf-8"))
+
+    @property
+    def ledgers(self) -> Tuple[LedgerInfo, ...]:
+        """All ledgers, by name."""
+        return tuple(_info(message) for message in self._text("ledgers"))
 
     def statement(self, ledger: Optional[str] = None, *, dataset: Optional[str] = None,
                   delta: Optional[float] = None) -> LedgerStatement:
@@ -232,13 +258,6 @@ class Store(Handle):
                            ctypes.c_size_t(len(listed)))
         return Verification(found["origin"], found["size"], found["root"], found[
             "state"], found["self_signed"], tuple(found["signed_by"]), tuple(found["witnessed_by"]))
-
-    def export(self, file: Path, ledger: Optional[str] = None) -> None:
-        """Writes a ledger of a folder, with what proves that it is the one that was signed, into a
-        file, a bundle, which gets its name when it is whole. `ledger` may be left out if there is
-        but one."""
-        # type: ignore[arg-type]
-        self._call("export", _client.utf8(ledger, "ledger"), _client.utf8(file, "file"))
 
     def close(self) -> None:
         """Lets go of it; of bundles, of their memory too."""

@@ -237,7 +237,11 @@ TEST_F(RecorderLimits, FindsAtOpeningThatAnotherHasWritten) {
     server_.Start();
     RecorderOptions other = options;
     other.spool_folder = folder_.File(absl::StrCat("another spool", policy));
-    ASSERT_EQ(Open(other)->Close(), absl::OkStatus());
+    {
+      const auto recorder = Open(other);
+      ASSERT_TRUE(Record(*recorder).ok());
+      ASSERT_EQ(recorder->Close(), absl::OkStatus());
+    }
     for (int again = 0; again < 2; ++again) {
       const absl::Status refused = PrivacyRecorder::Open(options).status();
       EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
@@ -248,7 +252,8 @@ TEST_F(RecorderLimits, FindsAtOpeningThatAnotherHasWritten) {
   }
 }
 
-// Mechanisms have no round: it is the opening that fences the older one off.
+// Mechanisms have no round: it is the opening that fences the older one off, with what is recorded
+// first.
 TEST_F(RecorderLimits, RefusesTheMechanismsOfAnOlderRecorderOfItsName) {
   v1::MechanismEvent mechanism;
   mechanism.mutable_gaussian()->set_noise_multiplier(2);
@@ -258,16 +263,17 @@ TEST_F(RecorderLimits, RefusesTheMechanismsOfAnOlderRecorderOfItsName) {
     const auto number = recorder.RecordMechanism(mechanism);
     return number.ok() ? recorder.AwaitReleasable(*number) : number.status();
   };
+  EXPECT_EQ(release(*older), absl::OkStatus());
   EXPECT_EQ(release(*newer), absl::OkStatus());
   const absl::Status refused = release(*older);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   EXPECT_EQ(ReasonOf(refused).reason, "FENCED_OFF");
   EXPECT_EQ(newer->Close(), absl::OkStatus()) << "the conflict is not of its entries";
   const std::vector<v1::LedgerEntry> entries = ReadLedger(server_.address(), kLedger);
-  ASSERT_EQ(entries.size(), 6u);
-  EXPECT_EQ(entries[4].conflict().incarnation(), older->incarnation());
-  EXPECT_EQ(entries[4].conflict().reason(), "FENCED_OFF");
-  EXPECT_EQ(entries[5].writer_closed().entry_count(), 3u);
+  ASSERT_EQ(entries.size(), 7u);
+  EXPECT_EQ(entries[5].conflict().incarnation(), older->incarnation());
+  EXPECT_EQ(entries[5].conflict().reason(), "FENCED_OFF");
+  EXPECT_EQ(entries[6].writer_closed().entry_count(), 3u);
 }
 
 // Of one process; the server takes 8 connections from a host, and 64 + 64 calls on one: each

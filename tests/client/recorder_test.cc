@@ -165,8 +165,27 @@ TEST_F(Recorder, ClosesWithTheCountOfItsEntries) {
               absl::StatusCode::kFailedPrecondition, "trainer has closed");
 }
 
+// One that only asked appended an entry, and so changed the ledger's root.
+TEST_F(Recorder, LeavesTheLedgerAsItWasWhenItRecordsNothing) {
+  for (const uint64_t entries : {1u, 4u}) {
+    RecorderOptions options = Options();
+    options.writer = "reader";
+    options.spool_folder = folder_.File("reader");
+    ASSERT_EQ(Open(options)->Close(), absl::OkStatus());
+    Open(options);
+    EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), entries);
+    const auto recorder = Open(Options());
+    RecordRound(*recorder);
+    ASSERT_EQ(recorder->AwaitDelivered(), absl::OkStatus());
+  }
+}
+
 TEST_F(Recorder, CannotReopenAClosedWriter) {
-  ASSERT_EQ(Open(Options())->Close(), absl::OkStatus());
+  {
+    const auto recorder = Open(Options());
+    RecordRound(*recorder);
+    ASSERT_EQ(recorder->Close(), absl::OkStatus());
+  }
   ExpectError(PrivacyRecorder::Open(Options()).status(), absl::StatusCode::kFailedPrecondition,
               "trainer has closed");
   RecorderOptions options = Options();
@@ -491,8 +510,8 @@ TEST_F(Recorder, FailClosedReleasesNothingWhileTheServerIsAway) {
   server_.Kill();
   const uint64_t round = RecordRound(*recorder);
   ExpectError(recorder->AwaitReleasable(round), absl::StatusCode::kDeadlineExceeded,
-              "1 batches are not acknowledged; last error: UNAVAILABLE");
-  EXPECT_EQ(recorder->drain_status().undelivered_batches, 1u);
+              "2 batches are not acknowledged; last error: UNAVAILABLE");
+  EXPECT_EQ(recorder->drain_status().undelivered_batches, 2u) << "the opening, and the round";
   server_.Start();
   absl::Status released;
   AwaitThat([&] { return !absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round)); });
@@ -513,7 +532,7 @@ TEST_F(Recorder, GivesUpAStreamThatStandsStill) {
                              "no acknowledgement for 100ms");
   });
   ExpectError(recorder->AwaitReleasable(round), absl::StatusCode::kDeadlineExceeded,
-              "1 batches are not acknowledged; last error: ");
+              "2 batches are not acknowledged; last error: ");
   server_.Resume();
   absl::Status released;
   AwaitThat([&] { return !absl::IsDeadlineExceeded(released = recorder->AwaitReleasable(round)); });

@@ -193,7 +193,7 @@ TEST_F(MovingRecorder, NamesEachServerThatDoesNotAnswer) {
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(
       std::string(late.message()),
-      AllOf(HasSubstr("1 batches are not acknowledged; last error: UNAVAILABLE: no server has "
+      AllOf(HasSubstr("2 batches are not acknowledged; last error: UNAVAILABLE: no server has "
                       "answered:\n"),
             HasSubstr(absl::StrCat("\n  ", servers_[0]->address(), ": UNAVAILABLE: ")),
             HasSubstr(absl::StrCat("\n  ", servers_[1]->address(), ": UNAVAILABLE: "))));

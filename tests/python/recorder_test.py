@@ -61,6 +61,47 @@ class Recording:
         self.assertLessEqual(truth["lower"], spent.epsilon.upper)
         self.assertGreaterEqual(spent.epsilon.upper, truth["upper"] * (1 - 1e-3))
 
+    def test_what_records_nothing_leaves_the_ledger_as_it_was(self):
+        # Opening it to read it appended an entry, and so changed its root.
+        def state():
+            with self.recorder("unread", writer="reader") as ledger:
+                return ledger.epsilon(delta=1e-5).root, list(ledger.entries())
+        with self.recorder("unread") as ledger:
+            ledger.round(SCHEME, QUERY).await_releasable()
+        first = state()
+        self.assertEqual(first, state())
+        with self.recorder("unread", writer="reader") as ledger:  # the control
+            ledger.round(SCHEME, QUERY).await_releasable()
+        with self.recorder("unread", writer="third") as ledger:
+            entries = list(ledger.entries())
+        self.assertEqual(entries[:len(first[1])], first[1])
+        self.assertIn("opened", entries[len(first[1])])
+
+    def test_a_recorder_answers_what_a_store_answers(self):
+        with self.recorder("asked") as ledger:
+            for _ in range(20):
+                ledger.round(SCHEME, QUERY)
+            run = dpledger.RoundsEvent(SCHEME, (QUERY,), 20)
+            alone = dpledger.epsilon(run, delta=1e-5)
+            for found, truth in (
+                    (ledger.epsilon(delta=1e-5), alone),
+                    (ledger.epsilon(delta=1e-5, group_size=2),
+                     dpledger.epsilon(run, delta=1e-5, group_size=2)),
+                    (ledger.delta(epsilon=0.5), dpledger.delta(run, epsilon=0.5)),
+                    (ledger.profile(deltas=[1e-5]).points[0].epsilon, alone.epsilon)):
+                self.assertLess(abs(float(found) / float(truth) - 1), 1e-3)
+            self.assertEqual(len([entry for entry in ledger.entries() if "event" in entry]), 40)
+            rest = dpledger.calibrate(target_epsilon=3.0, delta=1e-5, spent=ledger,
+                                      sample_rate=0.1, steps=20)
+            self.assertAlmostEqual(rest.value, dpledger.calibrate(
+                target_epsilon=3.0, delta=1e-5, spent=run, sample_rate=0.1, steps=20).value, 3)
+            ledger.seal()
+            self.assertAlmostEqual(float(ledger.epsilon(delta=1e-5)), float(alone), 3)
+            with self.assertRaisesRegex(dpledger.Error, "ledger: .* is sealed"):
+                self.recorder("asked", writer="late").close()
+        with self.assertRaisesRegex(dpledger.Error, "recorder: has been freed"):
+            ledger.delta(epsilon=0.5)
+
     def test_answers_say_whether_samples_were_drawn_or_are_stated(self):
         stated = "the samples of %s are as the trainer stated them, not tied to the draw"
         with self.recorder("drawn") as ledger:
@@ -217,7 +258,8 @@ class Recording:
                  dpledger.Error, dict(ledger="others"),
                  lambda ledger: ledger.round(dpledger.DisjointBatches(4), QUERY)),
                 ("^event.event.noise_multiplier: must be finite", ValueError, {},
-                 lambda ledger: ledger.mechanism(dpledger.SelfComposed(dpledger.Gaussian(-1.0)))),
+                 lambda ledger: ledger.mechanism(
+                     dpledger.SelfComposed(dpledger.Gaussian(-1.0), 2))),
                 ('scheme.probability: 0.1 -> 0.2; a run that is declared "fixed" goes on as it '
                  "was, unless plan_varies=True says", dpledger.Error, {},
                  lambda ledger: ledger.round(dpledger.Poisson(0.2, 1000), QUERY)),
@@ -227,7 +269,7 @@ class Recording:
                  dict(filter=("zcdp", 1.0), ledger="others2"), None),
                 ("^filter.rho: must be finite", ValueError,
                  dict(filter=("zcdp", -1.0), parameters="adaptive", ledger="others2"), None),
-                ("^unit: must be 1 to 256 bytes", ValueError, dict(unit="", ledger="others2"), None)):
+                ("^unit: must be 1 to 256", ValueError, dict(unit="", ledger="others2"), None)):
             with self.subTest(words), self.assertRaisesRegex(kind, words) as caught:
                 ledger = self.recorder(**dict(dict(ledger="words"), **more))
                 self.addCleanup(ledger.leave)
@@ -604,6 +646,29 @@ class InAFolder(Recording, support.WithPath):
             self.addCleanup(os.environ.pop, name)
         with self.recorder("here") as ledger:
             ledger.round(SCHEME, QUERY).await_releasable()
+
+    def test_a_full_disk_is_one_error_and_nothing_on_stderr(self):
+        # Lines of JSON came on stderr from the library. No file may pass a limit here, as none can
+        # on a full disk.
+        code = textwrap.dedent("""
+            import resource, sys
+            import support, dpledger
+            ledger = dpledger.Recorder(path=sys.argv[1], dataset="points", unit="point",
+                                       release_timeout=2.0)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+            query = [dpledger.SumQuery(1.0, 1.0, "%d-%s" % (i, "x" * 150)) for i in range(500)]
+            try:
+                while True:
+                    ledger.round(dpledger.Poisson(0.1), query).await_releasable()
+            except dpledger.Error as refused:
+                print(refused)
+            ledger.leave()
+        """)
+        ran = subprocess.run([sys.executable, "-c", code, str(self.path)], capture_output=True,
+                             text=True, timeout=120, cwd=support.SOURCE / "tests/python")
+        self.assertEqual(ran.stderr, "")
+        self.assertRegex(ran.stdout, "File too large|No space left")
+        self.assertEqual(ran.stdout.count("\n"), 1)
 
     def test_another_process_is_refused_while_it_is_open(self):
         code = ('dpledger.Recorder(dataset="points", unit="point", writer="other", '

@@ -83,6 +83,9 @@ class Store(support.WithFolder):
             list(store.entries())
         with self.assertRaisesRegex(dpledger.InvalidArgument, "dataset: give it or ledger"):
             store.epsilon(delta=1e-5, ledger="first", dataset="points")
+        self.record("theirs", plan_independent=False)
+        self.assertIn("/theirs: was made without Recorder(..., plan_independent=True); several",
+                      " ".join(store.epsilon(delta=1e-5).warnings))
         self.record("third", dataset="others")
         with self.assertRaises(dpledger.Error) as caught:
             store.epsilon(delta=1e-5)
@@ -102,7 +105,8 @@ class Store(support.WithFolder):
         self.assertEqual([ledger.name[-6:] for ledger in found.details.ledgers],
                          ["/first", "second"])
         with self.assertRaisesRegex(dpledger.Error,
-                                    "no value .* meets .*; what was spent comes to an") as caught:
+                                    "^no noise_multiplier meets the target: .* give a smaller "
+                                    "sample_rate or fewer steps; what was spent comes to") as caught:
             dpledger.calibrate(target_epsilon=spent.epsilon.lower, delta=1e-5, spent=store, **run)
         self.assertEqual(caught.exception.reason, "NO_SOLUTION")
         with self.assertRaisesRegex(ValueError, "sample_rate: must be in"):

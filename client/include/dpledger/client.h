@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "accountant/event/event.h"
@@ -187,6 +188,15 @@ class Recorder {
   // complete, and it can never be opened again; after an error Close may be called again.
   absl::Status Close();
 
+  // Close, and then ends the ledger itself: nothing can be appended after it, and of a budget it
+  // keeps what it has spent. FAILED_PRECONDITION while another writer has not closed.
+  absl::Status Seal();
+
+  // Asks the server about its ledgers, over a channel of its own choice, also after Close: first it
+  // has all that was recorded here. `call` is made again with another server if one does not
+  // answer.
+  absl::Status Ask(
+      absl::FunctionRef<absl::Status(const std::shared_ptr<grpc::Channel>& channel)> call) const;
   // Of the ledger as the server has it, also after Close. Waits until that has every round that was
   // recorded here before; DEADLINE_EXCEEDED after the release timeout, saying how many batches are
   // missing.
