@@ -104,9 +104,9 @@ class Store(support.WithFolder):
         self.assertGreater(found.value, dpledger.calibrate(**target, **run).value)
         self.assertEqual([ledger.name[-6:] for ledger in found.details.ledgers],
                          ["/first", "second"])
-        with self.assertRaisesRegex(dpledger.Error,
-                                    "^no noise_multiplier meets the target: .* give a smaller "
-                                    "sample_rate or fewer steps; what was spent comes to") as caught:
+        with self.assertRaisesRegex(
+                dpledger.Error, "^no noise_multiplier meets the target: .* give a smaller "
+                "sample_rate or fewer steps; what was spent comes to an") as caught:
             dpledger.calibrate(target_epsilon=spent.epsilon.lower, delta=1e-5, spent=store, **run)
         self.assertEqual(caught.exception.reason, "NO_SOLUTION")
         with self.assertRaisesRegex(ValueError, "sample_rate: must be in"):
