@@ -1,18 +1,9 @@
 #include "ledger_store/embedded/read_only_database.h"
 
-#include <cstdarg>
-
 #include "ledger_store/embedded/rocksdb_options.h"
 
 namespace dpledger::embedded {
 namespace {
-
-// RocksDB's own log would be a file in the folder.
-class NoLog : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
 
 // Refuses whatever would change a file.
 class RefusingEnv : public rocksdb::EnvWrapper {
@@ -69,7 +60,6 @@ ReadOnlyDatabase OpenReadOnly(const std::string& folder, rocksdb::WALRecoveryMod
   rocksdb::Options options = DatabaseOptions(database.env.get());
   options.create_if_missing = false;
   options.wal_recovery_mode = recovery;
-  options.info_log = std::make_shared<NoLog>();
   rocksdb::DB* opened = nullptr;
   database.status = rocksdb::DB::OpenForReadOnly(options, folder, &opened);
   database.db.reset(opened);

@@ -270,7 +270,7 @@ TEST_F(FailingDisk, StartOnAFullDiskIsAnErrorAndThenWellAgain) {
     EXPECT_EQ(store.status().code(), StatusCode::kUnavailable) << store.status();
     EXPECT_THAT(std::string(store.status().message()), testing::HasSubstr("File too large"));
   }
-  EXPECT_FALSE(std::filesystem::exists(folder_.File("LOG")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/LOG"));
   EXPECT_EQ(Open()->Get(kLedger)->size(), 3u);
 }
 

@@ -23,13 +23,12 @@
 namespace dpledger {
 namespace {
 
-// RocksDB writes these for people, and never reads them: LOG is its log; OPTIONS-* repeats options
-// that rocksdb_options.h gives it at every start; IDENTITY is a random name that is compared with
+// RocksDB writes these for people, and never reads them: OPTIONS-* repeats options that
+// rocksdb_options.h gives it at every start; IDENTITY is a random name that is compared with
 // nothing; LOCK is empty.
 bool IsForPeople(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
-  return absl::StartsWith(name, "LOG") || absl::StartsWith(name, "OPTIONS-") ||
-         name == "IDENTITY" || name == "LOCK";
+  return absl::StartsWith(name, "OPTIONS-") || name == "IDENTITY" || name == "LOCK";
 }
 
 // "table", "log", ...
