@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <iostream>
 #include <optional>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace dpledger::flags {
@@ -16,6 +18,17 @@ class ExamplesFirst : public CLI::Formatter {
   }
   std::string make_footer(const CLI::App* /*app*/) const override { return ""; }
 };
+
+constexpr std::string_view kUnknownKey = "INI was not able to parse ";  // CLI11's words
+
+constexpr char kNotEmpty[] = "not empty";
+
+// "$UNSET" of a script must not read as a flag that was left out.
+CLI::Option* RefuseEmpty(CLI::Option* option) {
+  return option->check(
+      [](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); },
+      "", kNotEmpty);
+}
 
 }  // namespace
 
@@ -81,6 +94,10 @@ Option* Option::option_text(const std::string& text) {
   of_->option_text(text);
   return this;
 }
+Option* Option::may_be_empty() {
+  of_->get_validator(kNotEmpty)->active(false);
+  return this;
+}
 size_t Option::count() const { return of_->count(); }
 
 App::App(const std::string& description, const std::string& name)
@@ -94,7 +111,10 @@ Option* App::Kept(CLI::Option* option) {
 
 template <typename T>
 Option* App::add_option(const std::string& flag, T& value, const std::string& help) {
-  return Kept(of_->add_option(flag, value, help));
+  CLI::Option* const option = of_->add_option(flag, value, help);
+  constexpr bool is_text =
+      std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>;
+  return Kept(is_text ? RefuseEmpty(option) : option);
 }
 template Option* App::add_option(const std::string&, std::string&, const std::string&);
 template Option* App::add_option(const std::string&, double&, const std::string&);
@@ -110,12 +130,12 @@ template Option* App::add_option(const std::string&, std::vector<uint64_t>&, con
 Option* App::add_option(const std::string& flag,
                         const std::function<void(const std::string&)>& take,
                         const std::string& help) {
-  return Kept(of_->add_option_function<std::string>(flag, take, help));
+  return Kept(RefuseEmpty(of_->add_option_function<std::string>(flag, take, help)));
 }
 Option* App::add_option(const std::string& flag,
                         const std::function<void(const std::vector<std::string>&)>& take,
                         const std::string& help) {
-  return Kept(of_->add_option_function<std::vector<std::string>>(flag, take, help));
+  return Kept(RefuseEmpty(of_->add_option_function<std::vector<std::string>>(flag, take, help)));
 }
 Option* App::add_flag(const std::string& flag, bool& value, const std::string& help) {
   return Kept(of_->add_flag(flag, value, help));
@@ -161,7 +181,7 @@ void App::set_version_flag(const std::string& flag, const std::string& version) 
 }
 Option* App::set_config(const std::string& flag, const std::string& help) {
   of_->allow_config_extras(CLI::config_extras_mode::error);
-  return Kept(of_->set_config(flag, "", help));
+  return Kept(RefuseEmpty(of_->set_config(flag, "", help)));
 }
 void App::ShowExamplesFirst() {
   const auto formatter = std::make_shared<ExamplesFirst>();
@@ -181,6 +201,10 @@ void App::parse(int argc, const char* const* argv) {
     of_->parse(argc, argv);
   } catch (const CLI::Success& help) {
     throw Success(help);
+  } catch (const CLI::ConfigError& error) {
+    std::string why = error.what();
+    if (why.starts_with(kUnknownKey)) why.replace(0, kUnknownKey.size(), "no flag ");
+    throw ParseError(CLI::ConfigError(of_->get_config_ptr()->get_name() + ": " + why));
   } catch (const CLI::ParseError& error) {
     throw ParseError(error);
   }

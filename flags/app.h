@@ -86,6 +86,8 @@ class Option {
   Option* delimiter(char mark);
   Option* description(const std::string& text);
   Option* option_text(const std::string& text);
+  // Of a text: "" is a value too. Else it is an error.
+  Option* may_be_empty();
   size_t count() const;
 
  private:

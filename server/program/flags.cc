@@ -221,6 +221,7 @@ void DescribeHttp(flags::App& app, Given& given) {
          "--http-files", flags.server.http.files,
          "Folder of a page's files to serve over HTTP, read at the start; the page that was "
          "installed with the server unless told. Empty: none")
+      ->may_be_empty()
       ->type_name("FOLDER");
   app.add_option(
          "--http-prefix", flags.server.http.prefix,

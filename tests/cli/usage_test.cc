@@ -147,7 +147,7 @@ std::vector<BadCommand> BadCommands() {
              "--mean-trials: must be a whole number in [1, 2^53]"),
       {{"ledger", "create", "x", "--server", server, "--unit", "example"}, "--dataset is required"},
       {{"ledger", "create", "x", "--server", server, "--dataset", "", "--unit", "example"},
-       "--dataset: must have 1 to 256 bytes, got 0"},
+       "--dataset: must not be empty"},
       {{"ledger", "create", "x", "--server", server, "--dataset", "mnist ", "--unit", "example"},
        "--dataset: must not begin or end with white space, got \"mnist \""},
       {{"ledger", "create", "x", "--server", server, "--dataset", "d", "--unit", "\texample"},
@@ -168,6 +168,9 @@ std::vector<BadCommand> BadCommands() {
       {{"ledger", "append", "x", "--server", server}, "--events is required"},
       {{"ledger", "show", "--server", server}, "NAME is required"},
       {{"ledger", "list"}, "--server: must be given as host:port"},
+      {{"ledger", "export", "x", "--server", server, "--output", ""},
+       "--output: must not be empty"},
+      {{"ledger", "list", "--server", ""}, "--server: must not be empty"},
   };
 }
 

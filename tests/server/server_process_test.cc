@@ -254,7 +254,15 @@ TEST_F(ServerProgram, WrongFlagsExitWithTwo) {
       {{"--query-threads", "0"}, "--query-threads"},
       {{"--log-level", "loud"}, "--log-level"},
       {{"--config", folder_.File("none")}, "none"},
-      {{"--config", folder_.Write("bad", "lisen = \"127.0.0.1:0\"\n")}, "lisen"},
+      {{"--config", folder_.Write("bad", "lisen = \"127.0.0.1:0\"\n")}, "--config: no flag lisen"},
+      // What "$UNSET" leaves of a flag: a server without its list of revoked certificates, say.
+      {{"--client-crl", ""}, "--client-crl: must not be empty"},
+      {{"--store", ""}, "--store: must not be empty"},
+      {{"--check", ""}, "--check: must not be empty"},
+      {{"--http-host", "a", "--http-host", ""}, "--http-host: must not be empty"},
+      {{"--config", ""}, "--config: must not be empty"},
+      {{"--config", folder_.Write("empty", "policy = \"\"\n")}, "--policy: must not be empty"},
+      {{"--http-files", "", "--log-level", "loud"}, "--log-level"},  // "": no page
   };
   for (const auto& wrong : cases) {
     const RunResult result = RunProgram(Command(wrong.flags));
