@@ -80,9 +80,9 @@ absl::StatusOr<bool> MakeFolder(const std::string& folder, const std::string& po
   if (!postgres_file.empty()) return false;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return ErrnoError(error.value(), "create", folder);
+  if (error) return ErrnoError(error.value(), "make the store's folder", folder);
   const bool is_empty = std::filesystem::is_empty(folder, error);
-  if (error) return ErrnoError(error.value(), "list", folder);
+  if (error) return ErrnoError(error.value(), "list the store's folder", folder);
   return is_empty;
 }
 
