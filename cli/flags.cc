@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/address.h"
+#include "base/utf8.h"
 #include "events/declaration_rules.h"
 #include "events/grant_rules.h"
 #include "events/names.h"
@@ -102,11 +103,13 @@ flags::Option* AddCount(flags::App& app, const std::string& flag, uint64_t& valu
 
 flags::Option* AddText(flags::App& app, const std::string& flag, std::string& value,
                        size_t bound_bytes, const std::string& help) {
-  return AddTaken(app, flag, "TEXT", help, [&value, bound_bytes](const std::string& text) {
-    value = text;
-    return Unless(!text.empty() && text.size() <= bound_bytes,
-                  absl::StrCat("must have 1 to ", bound_bytes, " bytes"), text.size());
-  });
+  return AddTaken(
+      app, flag, "TEXT", help, [&value, bound_bytes](const std::string& text) -> std::string {
+        value = text;
+        if (!IsUtf8(text)) return "must be UTF-8";
+        return Unless(text.size() <= bound_bytes,
+                      absl::StrCat("must have 1 to ", bound_bytes, " bytes"), text.size());
+      });
 }
 
 flags::Option* AddName(flags::App& app, const std::string& flag, std::string& value,

@@ -148,6 +148,8 @@ std::vector<BadCommand> BadCommands() {
       {{"ledger", "create", "x", "--server", server, "--unit", "example"}, "--dataset is required"},
       {{"ledger", "create", "x", "--server", server, "--dataset", "", "--unit", "example"},
        "--dataset: must not be empty"},
+      {{"ledger", "create", "x", "--server", server, "--dataset", "caf\xe9", "--unit", "example"},
+       "--dataset: must be UTF-8"},
       {{"ledger", "create", "x", "--server", server, "--dataset", "mnist ", "--unit", "example"},
        "--dataset: must not begin or end with white space, got \"mnist \""},
       {{"ledger", "create", "x", "--server", server, "--dataset", "d", "--unit", "\texample"},
