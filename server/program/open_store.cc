@@ -79,7 +79,9 @@ std::string DescribeStore(const std::string& folder, const std::string& postgres
 absl::StatusOr<bool> MakeFolder(const std::string& folder, const std::string& postgres_file) {
   if (!postgres_file.empty()) return false;
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  // One that is made is its owner's alone: entries tell more than calls show to everybody.
+  if (std::filesystem::create_directories(folder, error))
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
   if (error) return ErrnoError(error.value(), "make the store's folder", folder);
   const bool is_empty = std::filesystem::is_empty(folder, error);
   if (error) return ErrnoError(error.value(), "list the store's folder", folder);

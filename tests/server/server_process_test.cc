@@ -94,6 +94,22 @@ class ServerProgram : public ::testing::Test {
   pid_t pid_ = 0;
 };
 
+// Entries name units and callers; and the folder beside holds tokens and the signing key.
+TEST_F(ServerProgram, StoreIsItsOwnersAlone) {
+  using std::filesystem::perms;
+  const auto rights = [this](const char* place) {
+    return std::filesystem::status(folder_.File(place)).permissions();
+  };
+  Start("umask 022");
+  EXPECT_EQ(rights("deep/er/store"), perms::owner_all);
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  // One that somebody has made for it stays as they made it.
+  std::filesystem::permissions(folder_.File("deep/er/store"), perms(0750));
+  Start();
+  EXPECT_EQ(rights("deep/er/store"), perms(0750));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
 TEST_F(ServerProgram, SigtermDrainsStreamsAndKeepsWhatWasAcknowledged) {
   const std::string address = Start();
   {
