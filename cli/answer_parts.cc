@@ -107,6 +107,7 @@ std::string DetailsText(const v1::AnswerDetails& details) {
   if (details.group_size() > 1) text += Row("group size", details.group_size(), " records");
   text += Row("schemes", absl::StrJoin(details.schemes(), ", "));
   text += Row("entries", details.entries());
+  if (details.population() > 0) text += Row("population", details.population(), ", as they state");
   for (const v1::LedgerReference& ledger : details.ledgers()) text += LedgerText(ledger);
   for (const v1::FilterSpending& spending : details.filter_spending()) {
     const std::string granted =

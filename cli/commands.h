@@ -54,6 +54,7 @@ void AddCalibrateCommand(flags::App& app, Command& chosen);
 void AddLedgerCommands(flags::App& app, Command& chosen);
 // ledger list, datasets, watch.
 void AddListCommands(flags::App& ledger, Command& chosen);
+void AddAttentionCommand(flags::App& app, Command& chosen);
 // ledger fork, note, correct.
 void AddLedgerEntryCommands(flags::App& ledger, Command& chosen);
 void AddRetireCommand(flags::App& budget, Command& chosen);

@@ -132,6 +132,20 @@ std::string ToText(const v1::ListDatasetsResponse& list) {
   return text;
 }
 
+std::string ToText(const v1::ListAttentionResponse& list) {
+  std::string text;
+  for (const v1::AttentionItem& item : list.items()) {
+    const auto shown = [](std::string* out, const std::string& name) { out->append(Shown(name)); };
+    absl::StrAppend(
+        &text, v1::AttentionItem::Reason_Name(item.reason()), "  ",
+        item.ledger().empty()
+            ? absl::StrJoin(item.datasets(), ", ", shown)
+            : absl::StrCat(item.ledger(), " over ", absl::StrJoin(item.datasets(), ", ", shown)),
+        ": ", Shown(item.title()), ". ", Shown(item.message()), "\n");
+  }
+  return text;
+}
+
 std::string ToText(const v1::Appended& appended) {
   const v1::Receipt& receipt = appended.receipt();
   return Row("stored", Counted(receipt.count(), "entry", "entries"), " in ", appended.ledger(),

@@ -89,6 +89,15 @@ void AddDatasets(flags::App& app, Command& chosen) {
   AddProject(command, flags.project);
 }
 
+// ---- attention ----
+
+absl::Status ListAttention(const ListFlags& flags, Output& out) {
+  v1::ListAttentionRequest request;
+  request.set_parent(flags.project.empty() ? "projects/-"
+                                           : absl::StrCat("projects/", flags.project));
+  return out.Answer(ServerCalls(flags.place.server).AskAll(request));
+}
+
 // ---- watch ----
 
 struct WatchFlags : ListFlags {
@@ -159,6 +168,19 @@ void AddWatch(flags::App& app, Command& chosen) {
 }
 
 }  // namespace
+
+void AddAttentionCommand(flags::App& app, Command& chosen) {
+  auto [command, flags] = AddCommand(
+      app, "attention",
+      "Lists what somebody has to act on, of all ledgers and data sets of a server, the gravest "
+      "first.",
+      "  dpledger attention --server 127.0.0.1:7070\n"
+      "  dpledger attention --server 127.0.0.1:7070 --json | jq -r '.items[].reason' | sort | uniq "
+      "-c",
+      ListAttention, chosen);
+  AddRequiredServer(command, flags.place.server);
+  AddToken(command, "--project", flags.project, 63, "default: all projects");
+}
 
 void AddListCommands(flags::App& ledger, Command& chosen) {
   AddList(ledger, chosen);

@@ -62,6 +62,7 @@ void Describe(flags::App& app, Command& chosen, std::function<std::string()>& te
   AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);
+  AddAttentionCommand(app, chosen);
   AddBudgetCommands(app, chosen);
   AddRegistryCommands(app, chosen);
   AddRecomputeCommands(app, chosen);

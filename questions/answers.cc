@@ -243,7 +243,8 @@ std::optional<accountant::Composition> PlanOf(const Subject& subject,
 
 void SayGuarantee(double bound, double delta, const accountant::History& history,
                   v1::AnswerDetails& details) {
-  const std::string warning = DeltaWarning(delta, history.GreatestPopulation());
+  details.set_population(history.GreatestPopulation());
+  const std::string warning = DeltaWarning(delta, details.population());
   if (!warning.empty()) details.add_warnings(warning);
   details.set_guarantee(GuaranteeOf(details, bound));
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { csvOf } from "../src/parts/download";
 import { prefixOf } from "../src/prefix";
 import { thingOf, parsePlace } from "../src/router";
-import { cut, lookalike, visible } from "../src/text/names";
+import { cut, visible } from "../src/text/names";
 import { apart, completions, faultOf } from "../src/text/filter";
 import { typed, typedWhole } from "../src/text/numbers";
 import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/numbers";
@@ -52,9 +52,6 @@ test("nothing in a name is unseen", () => {
   assert.equal(visible("a\u0000\u200b\u2066"), "a⟨U+0000⟩⟨U+200B⟩⟨U+2066⟩");
   assert.equal(visible("<b>ε é 数"), "<b>ε é 数");
   assert.equal([...cut("x".repeat(200))].length, 47);
-  assert.equal(lookalike("MNIST"), lookalike("mnist"));
-  assert.equal(lookalike("аdult"), lookalike("adult")); // Cyrillic а
-  assert.notEqual(lookalike("adult"), lookalike("adults"));
 });
 test("an address names a thing, or nothing", () => {
   const thing = (address: string) => {

@@ -1014,6 +1014,7 @@ class AnswerDetails(Message):
     regime: which guarantee the answer's number is
     guarantee: The same in words, for people: what the number says about whom, against whom, and what it does not
         say. It begins with what speaks against it (corrections, releases that may be missing).
+    population: the greatest that the entries state: δ must be far below 1/population; 0: they state none
     """
     method: str = ""
     adjacency: Adjacency = ""
@@ -1029,6 +1030,7 @@ class AnswerDetails(Message):
     group_size: int = 0
     regime: Regime = ""
     guarantee: str = ""
+    population: int = 0
     _wire = (
         (1, "method", "string", ""),
         (2, "adjacency", "Adjacency", ""),
@@ -1043,13 +1045,14 @@ class AnswerDetails(Message):
         (11, "declaration_source", "DeclarationSource", ""),
         (12, "group_size", "uint64", ""),
         (13, "regime", "Regime", ""),
-        (14, "guarantee", "string", ""),)
+        (14, "guarantee", "string", ""),
+        (15, "population", "uint64", ""),)
 
     def __init__(self, method: str = "", adjacency: Adjacency = "", parameters: Parameters = "", schemes:
                  Sequence[str] = (), assumptions: Sequence[str] = (), warnings: Sequence[str] = (), entries: int = 0,
                  ledgers: Sequence[LedgerReference] = (), version: str = "", filter_spending:
                  Sequence[FilterSpending] = (), declaration_source: DeclarationSource = "", group_size: int = 0,
-                 regime: Regime = "", guarantee: str = "") -> None:
+                 regime: Regime = "", guarantee: str = "", population: int = 0) -> None:
         self.method = method
         self.adjacency = adjacency
         self.parameters = parameters
@@ -1064,6 +1067,7 @@ class AnswerDetails(Message):
         self.group_size = group_size
         self.regime = regime
         self.guarantee = guarantee
+        self.population = population
 
 
 class FilterSpending(Message):

@@ -197,6 +197,8 @@ void AddLists(ListingService* service, WorkerPool* list_pool, std::vector<Method
   // It waits for accounting, though it does none.
   list.operator()<v1::ListDatasetsRequest>(
       Unary("LedgerService", "ListDatasets", Pool::kAudit, service, &S::ListDatasets));
+  list.operator()<v1::ListAttentionRequest>(
+      Unary("LedgerService", "ListAttention", Pool::kList, service, &S::ListAttention));
   Method watch = RowOf("LedgerService", "WatchLedgers", v1::WatchLedgersRequest::default_instance(),
                        v1::WatchLedgersResponse::default_instance());
   watch.open = [service, list_pool](const CallContext& call, StreamDoor* door,

@@ -4,6 +4,7 @@
 #include <wctype.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -72,6 +73,28 @@ bool AreNearlySame(std::string_view a, std::string_view b) {
   if (rest_is_same(1, 1)) return !(left->alone && right->alone);
   return std::distance(left, shorter.end()) > 1 && IsSame(left[0], right[1]) &&
          IsSame(left[1], right[0]) && rest_is_same(2, 2);
+}
+
+std::string ShapeOf(std::string_view name) {
+  // Greek, Cyrillic and digits in the shape of a letter, each row behind the letter.
+  static constexpr std::array<std::u32string_view, 8> kShapes = {U"o\u03BF\u043E0",
+                                                                 U"a\u0430\u03B1",
+                                                                 U"e\u0435\u03B5",
+                                                                 U"i\u0456\u03B9"
+                                                                 U"1l|",
+                                                                 U"p\u0440\u03C1",
+                                                                 U"c\u0441\u03F2",
+                                                                 U"x\u0445\u03C7",
+                                                                 U"y\u0443\u03B3"};
+  std::string shape;
+  for (const Sign& sign : Folded(name)) {
+    wint_t code = sign.code;
+    for (const std::u32string_view row : kShapes) {
+      if (row.find(static_cast<char32_t>(code)) != row.npos) code = row[0];
+    }
+    shape.append(reinterpret_cast<const char*>(&code), sizeof(code));
+  }
+  return shape;
 }
 
 }  // namespace dpledger::server

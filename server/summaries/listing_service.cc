@@ -14,6 +14,7 @@
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "server/own_ledgers/own_ledgers.h"
+#include "server/summaries/attention.h"
 #include "server/summaries/list_token.h"
 
 namespace dpledger::server {
@@ -29,7 +30,7 @@ constexpr size_t kLongestPage = 1000;
 // A list of data sets waits so long for totals that are not known yet.
 constexpr absl::Duration kAwaitTotals = absl::Seconds(2);
 constexpr int kMostNamed = 10;  // units and adjacencies of a data set
-constexpr int kMostDamaged = 100;
+constexpr size_t kMostDamaged = 100;
 
 absl::StatusOr<size_t> PageSize(uint32_t asked) {
   if (asked > kLongestPage) {
@@ -161,14 +162,22 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
     }
     Add(*found[i].row, response);
   }
-  for (const DamagedLedger& ledger : index_.Damaged()) {
-    if (!IsOf(ledger.name, request.parent()) || !may_list_(call.caller, ledger.name)) continue;
-    if (response.damaged_size() == kMostDamaged) break;
+  for (const DamagedLedger& ledger : DamagedOf(request.parent(), call)) {
     v1::DamagedLedger& damaged = *response.add_damaged();
     damaged.set_name(ledger.name);
     damaged.set_message(std::string(ledger.status.message()));
   }
   return response;
+}
+
+std::vector<DamagedLedger> ListingService::DamagedOf(const std::string& parent,
+                                                     const CallContext& call) const {
+  std::vector<DamagedLedger> damaged = index_.Damaged();
+  std::erase_if(damaged, [&](const DamagedLedger& ledger) {
+    return !IsOf(ledger.name, parent) || !may_list_(call.caller, ledger.name);
+  });
+  if (damaged.size() > kMostDamaged) damaged.resize(kMostDamaged);
+  return damaged;
 }
 
 absl::Status ListingService::ForEachVisible(
@@ -225,6 +234,58 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   totals_.Fill(sets, std::min(call.deadline, absl::Now() + kAwaitTotals), datasets);
   for (v1::DatasetSummary& dataset : datasets) *response.add_datasets() = std::move(dataset);
   Set(absl::Now(), *response.mutable_server_time());
+  return response;
+}
+
+absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
+    const v1::ListAttentionRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size()));
+  RETURN_IF_ERROR(CheckParent(request.parent()));
+  const auto after = HexDecode(request.page_token());
+  if (!after.ok()) return FieldError("page_token", "must come from the answer before");
+  RETURN_IF_ERROR(tail_.Refresh(call.deadline));
+
+  std::vector<v1::AttentionItem> items;
+  for (const DamagedLedger& ledger : DamagedOf(request.parent(), call)) AddAttention(ledger, items);
+  std::map<std::string, LedgerRows> by_name;
+  const absl::Time now = absl::Now();
+  RETURN_IF_ERROR(
+      ForEachVisible(request.parent(), "", call, [&](std::shared_ptr<const LedgerRow> row) {
+        if (IsOfServer(row->ledger.name())) return true;
+        AddAttention(*row, now, items);
+        by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
+        return true;
+      }));
+  std::vector<LedgerRows> sets;
+  std::vector<v1::DatasetSummary> datasets;
+  for (auto& [name, rows] : by_name) {
+    v1::DatasetSummary& dataset = datasets.emplace_back();
+    dataset.set_name(name);
+    dataset.set_ledger_count(rows.size());
+    sets.push_back(std::move(rows));
+  }
+  totals_.Fill(sets, now, datasets);  // as far as they are known
+  AddAttention(datasets, items);
+
+  std::map<std::string, v1::AttentionItem> in_order;
+  for (v1::AttentionItem& item : items) {
+    std::string place = PlaceOf(item);
+    in_order.emplace(std::move(place), std::move(item));
+  }
+  v1::ListAttentionResponse response;
+  response.set_total(in_order.size());
+  Set(now, *response.mutable_server_time());
+  size_t bytes = 0;
+  for (auto it = in_order.upper_bound(*after); it != in_order.end(); ++it) {
+    bytes += it->second.ByteSizeLong();
+    const size_t count = static_cast<size_t>(response.items_size());
+    if (count == page_size || (count > 0 && bytes > kMaxAnswerBytes)) {
+      response.set_next_page_token(HexEncode(PlaceOf(response.items(response.items_size() - 1))));
+      break;
+    }
+    *response.add_items() = std::move(it->second);
+  }
   return response;
 }
 

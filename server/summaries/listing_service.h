@@ -70,6 +70,8 @@ class ListingService {
                                                       const CallContext& call);
   absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(const v1::ListDatasetsRequest& request,
                                                         const CallContext& call);
+  absl::StatusOr<v1::ListAttentionResponse> ListAttention(const v1::ListAttentionRequest& request,
+                                                          const CallContext& call);
   // INVALID_ARGUMENT. The watch must not outlive the service.
   absl::StatusOr<std::unique_ptr<LedgerWatch>> WatchLedgers(const v1::WatchLedgersRequest& request,
                                                             const CallContext& call) const;
@@ -82,6 +84,8 @@ class ListingService {
   absl::Status ForEachVisible(
       const std::string& parent, const std::string& after, const CallContext& call,
       const std::function<bool(std::shared_ptr<const LedgerRow>)>& take) const;
+  // The damaged ledgers of `parent` that the caller may list; at most kMostDamaged.
+  std::vector<DamagedLedger> DamagedOf(const std::string& parent, const CallContext& call) const;
   std::string ResumeToken(uint64_t seen) const;
 
   LedgerTail& tail_;

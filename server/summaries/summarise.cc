@@ -131,6 +131,7 @@ v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
   *summary.mutable_epsilon() = answer->epsilon();
   summary.set_method(details.method());
   summary.set_version(details.version());
+  summary.set_population(details.population());
   summary.set_warnings(static_cast<uint64_t>(details.warnings_size()));
   for (const v1::LedgerReference& reference : details.ledgers()) {
     if (reference.name() != ledger.name()) continue;

@@ -43,6 +43,7 @@ EVENTS = {"subject": {"events": [ROUNDS]}}
 SEEDS = {
     "LedgerService/ListLedgers": {"parent": "projects/attacker", "filter": " OR ".join(["unit:uv"] * 100)},
     "LedgerService/ListDatasets": {"parent": "projects/attacker"},
+    "LedgerService/ListAttention": {"parent": "projects/attacker"},
     "LedgerService/ReadEntries": {"ledger": LEDGER},
     "LedgerService/AppendBatch": {"ledger": LEDGER, "writer": "w", "requestId": "1", "entries": [{"event": ROUNDS}]},
     "LedgerService/ForkLedger": {"parent": LEDGER, "name": "projects/attacker/ledgers/fork", "requestId": "1"},

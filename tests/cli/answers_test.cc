@@ -93,6 +93,7 @@ TEST_F(Answers, EveryCommandPrintsAMessage) {
   Expect<v1::ListLedgersResponse>(
       On({"ledger", "list", "--filter", "rounds > 0", "--order-by", "size"}));
   Expect<v1::ListDatasetsResponse>(On({"ledger", "datasets", "--project", "-"}));
+  Expect<v1::ListAttentionResponse>(On({"attention"}));
   Expect<v1::EntriesRead>(On({"ledger", "read", "run"}));
 
   Ask<v1::ComputeEpsilonResponse>({"epsilon", "--delta", "1e-5"});

@@ -354,6 +354,8 @@ TEST(AnswerFields, OfListsAreThoseOfALine) {
       {"datasets.name", "datasets.ledger_count", "datasets.open_count", "datasets.epsilon.upper",
        "datasets.delta", "datasets.refusal.reason"},
       {{}, {"datasets.epsilon"}});
+  ExpectLine<v1::ListAttentionResponse>(
+      {"items.reason", "items.ledger", "items.datasets", "items.title", "items.message"}, {{}});
   const Paths of_row = {"rows.steps", "rows.answer.noise_multiplier", "rows.answer.epsilon.upper",
                         "rows.noise_per_example"};
   ExpectLine<v1::CalibrationGrid>(of_row, {{"rows.error", "rows.answer.details"}});

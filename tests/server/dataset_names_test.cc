@@ -122,5 +122,18 @@ TEST(LedgerIndex, KnowsBudgetsThatAreNearlyFullOrOverspent) {
   EXPECT_EQ(index.overspent(), 1u) << "whoever may import could end any budget";
 }
 
+TEST(ShapeOf, IsOneForNamesThatLookAlike) {
+  for (const auto& [a, b] :
+       std::vector<std::pair<std::string, std::string>>{{"MNIST", "mnist"},
+                                                        {"\u0430dult", "adult"},
+                                                        {"visits 2O25", "visits_2025"},
+                                                        {"bill", "b1ll"},
+                                                        {"p\u03BFol", "pool"}}) {
+    EXPECT_EQ(ShapeOf(a), ShapeOf(b)) << a << " " << b;
+  }
+  EXPECT_NE(ShapeOf("adult"), ShapeOf("adults"));
+  EXPECT_NE(ShapeOf("visits-2025"), ShapeOf("visits-2026"));
+}
+
 }  // namespace
 }  // namespace dpledger::server

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "server/summaries/stored_summary.h"
 #include "tests/server/running_server.h"
@@ -98,6 +99,25 @@ class Listing : public ::testing::Test {
     v1::ListDatasetsResponse response;
     EXPECT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListDatasets, request, &response)));
     return response;
+  }
+  // "reason ledger-or-data-sets|" of each item, by pages of that many.
+  std::string Attention(uint32_t page_size, const std::string& parent = "projects/-") {
+    v1::ListAttentionRequest request;
+    request.set_parent(parent);
+    request.set_page_size(page_size);
+    std::string text;
+    do {
+      v1::ListAttentionResponse response;
+      EXPECT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response)));
+      for (const v1::AttentionItem& item : response.items()) {
+        absl::StrAppend(&text, v1::AttentionItem::Reason_Name(item.reason()), " ",
+                        item.ledger().empty() ? absl::StrJoin(item.datasets(), ",") : item.ledger(),
+                        "|");
+      }
+      EXPECT_LE(response.items_size(), static_cast<int>(page_size));
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return text;
   }
   void Plan(v1::Declaration& declaration) { declaration.set_plan_independent(true); }
 
@@ -246,6 +266,37 @@ TEST_F(Listing, DatasetWhoseUnitsDifferSaysWhyItHasNoTotal) {
   EXPECT_THAT(list.datasets(0).refusal().message(), HasSubstr("unit of privacy"));
 }
 
+TEST_F(Listing, AttentionIsByGravityInPagesOfAnySize) {
+  running_.Create(Name("z"), [](v1::Declaration& d) { d.set_parameters(v1::ADAPTIVE); });
+  running_.Create(Name("y"), [](v1::Declaration& d) {
+    d.set_parameters(v1::ADAPTIVE);
+    d.set_unit_of_privacy("user");
+  });
+  running_.Create(Name("fine"), [](v1::Declaration& d) { d.set_dataset("bill"); });
+  running_.Create("projects/q/ledgers/c", [](v1::Declaration& d) { d.set_dataset("b1ll"); });
+  Rounds("z", 1);
+  Rounds("y", 1);
+  Summarised();
+  Datasets();  // waits for the totals
+  // The store's clock stands in the past: all are silent.
+  const std::string all =
+      absl::StrCat("EPSILON_REFUSED ", Name("y"), "|EPSILON_REFUSED ", Name("z"),
+                   "|TOTAL_REFUSED adult|ALIKE b1ll,bill|SILENT ", Name("fine"), "|SILENT ",
+                   Name("y"), "|SILENT ", Name("z"), "|SILENT projects/q/ledgers/c|");
+  for (const uint32_t size : {1, 2, 3, 100}) EXPECT_EQ(Attention(size), all) << size;
+  EXPECT_EQ(Attention(100, "projects/q"), "SILENT projects/q/ledgers/c|");
+  v1::ListAttentionRequest request;
+  request.set_parent("projects/-");
+  request.set_page_token("x");
+  v1::ListAttentionResponse response;
+  EXPECT_TRUE(IsFieldError(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response),
+                           "page_token", "must come from the answer before"));
+  request.clear_page_token();
+  request.set_page_size(1001);
+  EXPECT_TRUE(IsFieldError(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response),
+                           "page_size", "at most 1000"));
+}
+
 TEST_F(Listing, TotalSaysWhichGuaranteeItIs) {
   for (const char* id : {"a", "b"}) {
     running_.Create(Name(id));
@@ -333,6 +384,17 @@ class HiddenLedgers : public Listing {
     Summarised();
   }
 };
+
+TEST_F(HiddenLedgers, NeedNobodysAttention) {
+  running_.Create(Name("hidden-4"), [](v1::Declaration& d) {
+    d.set_parameters(v1::ADAPTIVE);
+    d.set_dataset("adul7");  // of the shape of no other one that is seen
+  });
+  Rounds("hidden-4", 1);
+  Summarised();
+  EXPECT_THAT(Attention(100), AllOf(Not(HasSubstr("hidden")), Not(HasSubstr("adul7")),
+                                    Not(HasSubstr("REFUSED")), HasSubstr(Name("a"))));
+}
 
 TEST_F(HiddenLedgers, AreInNoPageAndInNoTotal) {
   EXPECT_EQ(Pages(ListOf("", "", 2)), "|a b |c i |j ");

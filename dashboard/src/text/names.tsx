@@ -58,26 +58,3 @@ export function fullName(text: string): string {
   const [project, id] = text.split("/");
   return id ? ledgerName(project, id) : ledgerName("default", project);
 }
-
-// What two names have in common that look alike: letters of one shape, case and separators.
-const SHAPES = {
-  o: /[οо0]/g,
-  a: /[аα]/g,
-  e: /[еε]/g,
-  i: /[іι1l|]/g,
-  p: /[рρ]/g,
-  c: /[сϲ]/g,
-  x: /[хχ]/g,
-  y: /[уγ]/g,
-};
-export function lookalike(name: string): string {
-  const plain = name
-    .normalize("NFKC")
-    .toLowerCase()
-    .replace(UNSEEN, "")
-    .replace(/[\s._-]+/g, "");
-  return Object.entries(SHAPES).reduce(
-    (text, [letter, alike]) => text.replace(alike, letter),
-    plain,
-  );
-}

@@ -21,7 +21,7 @@ import {
 import { SavedViews } from "../parts/saved_views";
 import { serverName } from "../prefix";
 import { datasetAddress, place } from "../router";
-import { apart, isOwnDataset } from "../text/filter";
+import { isOwnDataset } from "../text/filter";
 import { Name, said } from "../text/names";
 import { grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
@@ -137,7 +137,7 @@ const csvRow = (one: DatasetSummary) => ({
   refusal: one.refusal?.reason,
 });
 
-const MOST_ITEMS = 12;
+const FIRST = { parent: "projects/-", pageSize: 12 };
 export function Datasets() {
   const version = generation.value;
   const { data: all, error } = useTask(
@@ -149,11 +149,11 @@ export function Datasets() {
     },
     [version, signedIn.value],
   );
-  const runs = { ...ALL, filter: apart("", false).filter };
-  const ledgers = useCall("LedgerService/ListLedgers", runs, version).data ?? {};
+  const listed = useCall("LedgerService/ListAttention", FIRST, version).data ?? {};
   const { note } = useCall("AuditService/GetCheckpoint", {}).data ?? {};
   const datasets = all ?? [];
-  const items = attention(datasets, ledgers, note === undefined || cosignatures(note) > 0);
+  const items = attention(listed, note === undefined || cosignatures(note) > 0);
+  const more = number(listed.total) - (listed.items ?? []).length;
   const total = datasets.reduce((sum, one) => sum + number(one.ledgerCount), 0);
   const counts = [plural(total, "ledger"), plural(datasets.length, "data set")];
   const what = "What was learned from each data set";
@@ -192,24 +192,18 @@ export function Datasets() {
           flush
           title={
             <>
-              Needs attention <span class="faint">{items.length}</span>
+              Needs attention <span class="faint">{grouped(items.length + more)}</span>
             </>
           }
         >
-          {items.slice(0, MOST_ITEMS).map(({ href, link, text, ...item }, i) => (
+          {items.map(({ href, link, text, ...item }, i) => (
             <Notice key={i} {...item} action={<A href={href}>{link}</A>}>
               {text}
             </Notice>
           ))}
-          {items.length > MOST_ITEMS && (
+          {more > 0 && (
             <p class="footnote" style="padding: 8px 20px">
-              and {items.length - MOST_ITEMS} more: filter the ledgers for them
-            </p>
-          )}
-          {ledgers.nextPageToken && (
-            <p class="footnote" style="padding: 8px 20px">
-              Only the first {grouped(ledgers.ledgers?.length)} ledgers by name were looked at for
-              this list.
+              and {grouped(more)} more, none graver: <code>dpledger attention</code> lists them all
             </p>
           )}
         </Card>

@@ -1,0 +1,184 @@
+#include "server/summaries/attention.h"
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "questions/guarantee.h"
+#include "server/summaries/dataset_names.h"
+#include "server/summaries/dataset_totals.h"
+
+namespace dpledger::server {
+namespace {
+
+using Item = v1::AttentionItem;
+
+constexpr double kNearly = 0.8;
+constexpr absl::Duration kSilent = absl::Hours(14 * 24);
+
+constexpr char kNoBound[] =
+    "What it released was not made private, or has no bound that anybody knows. Nothing is "
+    "promised "
+    "to those whose data it saw.";
+constexpr char kUnfiltered[] =
+    "Its parameters were chosen while looking at outputs, and no filter was declared before its "
+    "first event. No method can give it a number.";
+constexpr char kOverspent[] =
+    "More was released than was allowed. The number that was promised does not hold: find out how, "
+    "and tell those to whom it was promised.";
+constexpr char kCorrected[] =
+    "A correction says that entries of it are wrong. The number is that of the entries as they "
+    "were "
+    "written: read the correction before you use it.";
+constexpr char kConflicts[] =
+    "A writer that was fenced off, closed or sealed out may have released what the record does not "
+    "hold. Import its spool.";
+constexpr char kMissingSpool[] =
+    "Releases may be missing from the record. Deliver the spool of that process "
+    "(dpledger spool), or say in a note why there is none.";
+constexpr char kOpenWriters[] =
+    "They never said that they had released no more than the record holds. Ask who ran them.";
+constexpr char kNoTotal[] = "The total is at least that of the largest single run.";
+constexpr char kNearlySpent[] =
+    "Soon nothing more fits: decide whether to end, or to ask for more.";
+constexpr char kAlike[] =
+    "If they are one data set, their runs are counted apart, and each total says too little.";
+constexpr char kSilentText[] =
+    "Seal it if its run is over; if it is not, find out why the trainer stopped.";
+
+std::string Percent(double share) { return absl::StrCat(std::floor(100 * share), " %"); }
+
+std::string Counted(uint64_t count, const char* one, const char* more) {
+  return absl::StrCat(count, " ", count == 1 ? one : more);
+}
+
+// Adds items of one ledger.
+class OfLedger {
+ public:
+  OfLedger(const LedgerRow& row, std::vector<Item>& items) : row_(row), items_(items) {}
+
+  void Add(Item::Reason reason, std::string title, std::string message) {
+    Item& item = items_.emplace_back();
+    item.set_reason(reason);
+    item.set_ledger(row_.ledger.name());
+    if (!row_.ledger.declaration().dataset().empty())
+      item.add_datasets(row_.ledger.declaration().dataset());
+    item.set_title(std::move(title));
+    item.set_message(std::move(message));
+  }
+
+  void AddOfWriters() {
+    const v1::Ledger& ledger = row_.ledger;
+    for (const v1::WriterStatus& writer : ledger.writers()) {
+      if (writer.missing_spools().empty() && writer.more_missing_spools() == 0) continue;
+      Add(Item::MISSING_SPOOL,
+          absl::StrCat("writer ", writer.writer(),
+                       " was opened again, and the spool of its earlier "
+                       "process was never delivered"),
+          kMissingSpool);
+    }
+    if (ledger.state() == v1::SEALED && ledger.open_writer_count() > 0) {
+      Add(Item::OPEN_WRITERS,
+          absl::StrCat("sealed while ", Counted(ledger.open_writer_count(), "writer", "writers"),
+                       " had not closed"),
+          kOpenWriters);
+    }
+  }
+
+  void AddOfSpending(const v1::FilterSpending& spending) {
+    const double share = spending.spent() / spending.bound();
+    if (spending.crossed()) {
+      Add(Item::OVERSPENT,
+          spending.budget().empty()
+              ? "spent more than its filter allows"
+              : absl::StrCat("spent more than ", spending.budget(), " granted it"),
+          kOverspent);
+    } else if (share >= kNearly && row_.ledger.state() != v1::SEALED) {
+      const bool is_budget = row_.ledger.declaration().kind() == v1::BUDGET;
+      Add(Item::NEARLY_SPENT,
+          absl::StrCat(Percent(share),
+                       is_budget ? " of this budget is granted" : " of its filter is spent"),
+          kNearlySpent);
+    }
+  }
+
+ private:
+  const LedgerRow& row_;
+  std::vector<Item>& items_;
+};
+
+}  // namespace
+
+void AddAttention(const DamagedLedger& ledger, std::vector<Item>& items) {
+  Item& item = items.emplace_back();
+  item.set_reason(Item::DAMAGED);
+  item.set_ledger(ledger.name);
+  item.set_title("damaged");
+  item.set_message(std::string(ledger.status.message()));
+}
+
+void AddAttention(const LedgerRow& row, absl::Time now, std::vector<Item>& items) {
+  OfLedger add(row, items);
+  add.AddOfWriters();
+  if (row.summary == nullptr) return;
+  const v1::LedgerSummary& summary = *row.summary;
+  if (summary.has_epsilon() && std::isinf(summary.epsilon().upper()))
+    add.Add(Item::NO_BOUND, "epsilon has no bound", kNoBound);
+  if (summary.has_refusal()) {
+    const v1::Declaration& declaration = row.ledger.declaration();
+    const bool unfiltered = declaration.parameters() == v1::ADAPTIVE && !declaration.has_filter();
+    add.Add(Item::EPSILON_REFUSED, "epsilon is refused",
+            unfiltered ? kUnfiltered : absl::StrCat(summary.refusal().message(), "."));
+  }
+  if (summary.corrections() > 0) {
+    add.Add(Item::CORRECTED, Counted(summary.corrections(), "correction", "corrections"),
+            kCorrected);
+  }
+  if (summary.conflicts() > 0) {
+    add.Add(Item::CONFLICTS, Counted(summary.conflicts(), "refused batch", "refused batches"),
+            kConflicts);
+  }
+  const std::string delta = questions::DeltaWarning(summary.delta(), summary.population());
+  if (!delta.empty())
+    add.Add(Item::DELTA_TOO_LARGE, "delta does not fit the data", absl::StrCat(delta, "."));
+  if (summary.has_spending()) add.AddOfSpending(summary.spending());
+  const absl::Time last = absl::FromUnixSeconds(summary.last_entry_time().seconds());
+  if (row.ledger.state() != v1::SEALED && row.ledger.declaration().kind() != v1::BUDGET &&
+      summary.has_last_entry_time() && now - last >= kSilent) {
+    add.Add(Item::SILENT,
+            absl::StrCat("open, and no entry for ", (now - last) / absl::Hours(24), " days"),
+            kSilentText);
+  }
+}
+
+void AddAttention(const std::vector<v1::DatasetSummary>& datasets, std::vector<Item>& items) {
+  std::map<std::string, std::vector<std::string>> alike;
+  for (const v1::DatasetSummary& dataset : datasets) {
+    alike[ShapeOf(dataset.name())].push_back(dataset.name());
+    const v1::Refusal& refusal = dataset.refusal();
+    if (refusal.reason().empty() || refusal.reason() == kUnderWay || dataset.ledger_count() < 2)
+      continue;
+    Item& item = items.emplace_back();
+    item.set_reason(Item::TOTAL_REFUSED);
+    item.add_datasets(dataset.name());
+    item.set_title(absl::StrCat("its ", dataset.ledger_count(), " runs cannot be added up"));
+    item.set_message(absl::StrCat(refusal.message(), ". ", kNoTotal));
+  }
+  for (auto& [shape, names] : alike) {
+    if (names.size() < 2) continue;
+    Item& item = items.emplace_back();
+    item.set_reason(Item::ALIKE);
+    for (std::string& name : names) item.add_datasets(std::move(name));
+    item.set_title("names that look alike");
+    item.set_message(kAlike);
+  }
+}
+
+std::string PlaceOf(const Item& item) {
+  return absl::StrCat(absl::Dec(item.reason(), absl::kZeroPad2), item.ledger(), "\n",
+                      absl::StrJoin(item.datasets(), "\n"), "\n", item.title());
+}
+
+}  // namespace dpledger::server

@@ -1,0 +1,24 @@
+// What somebody has to act on, of a ledger and of data sets: pure functions of what lists know.
+// Each item says what is the matter, what it means and what to do; docs/dashboard.md has the list.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "dpledger/v1/summary.pb.h"
+#include "ledger_store/checkpoint_store.h"
+#include "server/summaries/ledger_index.h"
+
+namespace dpledger::server {
+
+void AddAttention(const DamagedLedger& ledger, std::vector<v1::AttentionItem>& items);
+void AddAttention(const LedgerRow& row, absl::Time now, std::vector<v1::AttentionItem>& items);
+// Of data sets, each with its total or why there is none.
+void AddAttention(const std::vector<v1::DatasetSummary>& datasets,
+                  std::vector<v1::AttentionItem>& items);
+
+// By which items stand: the gravest first, and then by name.
+std::string PlaceOf(const v1::AttentionItem& item);
+
+}  // namespace dpledger::server
