@@ -15,7 +15,9 @@ std::string WriterText(const v1::WriterStatus& writer) {
   std::string text = absl::StrCat(writer.writer(), ": ", writer.entry_count(), " entries");
   if (writer.has_round()) absl::StrAppend(&text, ", last round ", writer.last_round());
   absl::StrAppend(&text, writer.closed() ? ", closed" : ", open");
-  if (writer.late_entries() > 0) absl::StrAppend(&text, ", ", writer.late_entries(), " late");
+  if (writer.late_entries() > 0) {
+    absl::StrAppend(&text, ", ", writer.late_entries(), " of them by earlier processes or late");
+  }
   if (writer.missing_spools_size() > 0) {
     absl::StrAppend(&text, ", ", writer.more_missing_spools() ? "more than " : "",
                     Counted(static_cast<uint64_t>(writer.missing_spools_size()), "spool", "spools"),

@@ -3,9 +3,12 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/server_context.h>
 
+#include <chrono>
 #include <exception>
 #include <new>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/out_of_memory.h"
 #include "events/wire_errors.h"
 #include "server/desk/desk.h"
@@ -39,7 +42,12 @@ grpc::ByteBuffer Serialize(const Message& message) {
 
 CallContext ContextOf(grpc::CallbackServerContext* context, Desk& desk) {
   CallContext call;
-  call.deadline = absl::FromChrono(context->deadline());
+  // By what is left, as the system's clock has it: absl::Now() follows a jump of that seconds
+  // later, and a deadline of the new time would have passed long ago.
+  const auto deadline = context->deadline();
+  call.deadline = deadline == std::chrono::system_clock::time_point::max()
+                      ? absl::InfiniteFuture()
+                      : absl::Now() + absl::FromChrono(deadline - std::chrono::system_clock::now());
   call.cancelled = [context] { return context->IsCancelled(); };
   const auto headers = context->client_metadata().equal_range("authorization");
   Credentials credentials = {.peer = context->peer()};

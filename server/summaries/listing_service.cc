@@ -229,7 +229,7 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
       break;
     }
     datasets.push_back(std::move(dataset));
-    sets.push_back(it->second);
+    sets.push_back(std::move(it->second));
   }
   totals_.Fill(sets, std::min(call.deadline, absl::Now() + kAwaitTotals), datasets);
   for (v1::DatasetSummary& dataset : datasets) *response.add_datasets() = std::move(dataset);
