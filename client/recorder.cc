@@ -341,7 +341,22 @@ absl::StatusOr<uint64_t> PrivacyRecorder::RecordMechanism(const v1::MechanismEve
 }
 
 absl::Status PrivacyRecorder::RequestGrant(const std::vector<v1::Event>& plan) {
-  return Grant(v1::GRANT_PLAN, plan, absl::Now() + options_.open_timeout);
+  const absl::Time deadline = absl::Now() + options_.open_timeout;
+  // A grant is kept while a writer is open, and given back when all have closed: this one is a
+  // writer from here on.
+  const auto open = [this]() -> absl::Status {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(CheckOpen());
+    return AppendOpened();
+  };
+  RETURN_IF_ERROR(WaitForRoom(options_.open_timeout, open));
+  uint64_t opened = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    opened = first_position_;
+  }
+  RETURN_IF_ERROR(delivery_->Await(opened, deadline));
+  return Grant(v1::GRANT_PLAN, plan, deadline);
 }
 
 absl::Status PrivacyRecorder::RaiseGrant(const v1::AppendBatchRequest& refused) {

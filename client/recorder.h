@@ -112,8 +112,9 @@ class PrivacyRecorder : public EventRecorder {
         last_error;  // why the server was lost or what it refused; OK after an acknowledgement
   };
 
-  // Opens the spool and the ledger, delivers what an earlier process left. OPENED is appended
-  // with what is recorded first; under SPOOL, and where epochs are carried on, at once.
+  // Opens the spool and the ledger, delivers what an earlier process left. OPENED is appended with
+  // what is recorded first, or before a grant; under SPOOL, and where epochs are carried on, at
+  // once.
   // INVALID_ARGUMENT for a bad option; FAILED_PRECONDITION if the ledger has another declaration or
   // is sealed, if the writer has closed, or if another process holds the spool; DATA_LOSS if spool
   // or server lost what they had; UNAVAILABLE or DEADLINE_EXCEEDED if the server cannot be reached
@@ -152,8 +153,8 @@ class PrivacyRecorder : public EventRecorder {
 
   // Appends WRITER_CLOSED with the number of entries and waits until everything is delivered. After
   // an error it may be called again; after OK this writer's part of the ledger is complete, and it
-  // can never be opened again.
-  // Of a writer without an entry there is nothing to close.
+  // can never be opened again. Of a writer without an entry there is nothing to close; one that an
+  // earlier process, or another recorder, has written is closed though nothing was recorded here.
   absl::Status Close();
   // Close, and the end of the ledger itself. FAILED_PRECONDITION while another writer has not
   // closed.

@@ -57,8 +57,9 @@ class Round:
 
 class Recorder(Questions):
     """Writes the rounds of one training run into a ledger, and answers what that has come to. An
-    opening that records nothing leaves a ledger as it was; `dpledger.open` only reads. Several
-    threads may use it at once; a fork may not.
+    opening that records nothing leaves a ledger as it was, but for close(), and so the end of
+    `with`, under the name of a writer that has entries; `dpledger.open` only reads. Several threads
+    may use it at once; a fork may not.
 
     dataset, unit: what the ledger is over ("adult") and what one record of it is ("example"); up to
         256 bytes each
@@ -246,9 +247,9 @@ class Recorder(Questions):
         return Store.of_recorder(self._pointer())
 
     def close(self) -> None:
-        """Ends this writer's part of the ledger and waits until everything is delivered. It can
-        never be opened again, unless it has recorded nothing. After an Error it may be called
-        again."""
+        """Ends this writer's part of the ledger, also where an earlier process wrote all of it, and
+        waits until everything is delivered. It can never be opened again, unless it has no entry.
+        After an Error it may be called again."""
         self._call("close")
 
     def seal(self) -> None:

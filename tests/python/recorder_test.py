@@ -443,6 +443,28 @@ class OnAServer(Recording, support.WithServer):
         with self.assertRaisesRegex(dpledger.Error, "automatic_grants: must be given with"):
             self.recorder("alone", automatic_grants=True)
 
+    def test_what_was_granted_to_a_run_is_kept_while_it_is_open_and_given_back_at_its_end(self):
+        # A recorder that had recorded nothing was no writer: its grant stayed for ever after its
+        # close, and another writer's close took it away while it was open.
+        self.program("budget", "create", "granting", "--dataset", "points", "--unit", "point",
+                     "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")
+        once = dpledger.SumQuery(1.0, 10.0)  # rho of 1/200
+        plan = [dpledger.RoundsEvent(dpledger.FullBatch(), [once], 100)]
+        options = dict(parameters="adaptive", budget="granting")
+
+        def granted():
+            return json.loads(self.program("budget", "show", "granting", "--json"))["spending"]["spent"]
+        with self.recorder("idle", automatic_grants=True, **options) as ledger:
+            ledger.request_grant(plan)
+            self.assertAlmostEqual(granted(), 0.5, 9)
+        self.assertEqual(granted(), 0.0)
+        with self.recorder("pair", writer="late", **options) as late:
+            late.request_grant(plan)
+            with self.recorder("pair", writer="early", automatic_grants=True, **options) as early:
+                early.round(dpledger.FullBatch(), once).await_releasable()
+            self.assertAlmostEqual(granted(), 0.5, 9)
+            late.round(dpledger.FullBatch(), once).await_releasable()
+
     def test_rounds_of_several_writers_that_fit_are_all_taken(self):
         self.program("budget", "create", "shared", "--dataset", "points", "--unit", "point",
                      "--adjacency", "add-or-remove-one", "--filter", "zcdp:1")
