@@ -453,7 +453,8 @@ class OnAServer(Recording, support.WithServer):
         options = dict(parameters="adaptive", budget="granting")
 
         def granted():
-            return json.loads(self.program("budget", "show", "granting", "--json"))["spending"]["spent"]
+            shown = json.loads(self.program("budget", "show", "granting", "--json"))
+            return shown["spending"]["spent"]
         with self.recorder("idle", automatic_grants=True, **options) as ledger:
             ledger.request_grant(plan)
             self.assertAlmostEqual(granted(), 0.5, 9)
