@@ -2,6 +2,7 @@
 refused."""
 import copy
 import io
+import itertools
 import random
 import unittest
 
@@ -611,6 +612,48 @@ class Functional(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "model: packs sequences.*give LSTM padded tensors"):
             self.recurrent(packed)
         self.assertNotIn("forward", vars(packed.layer))
+
+    def test_recurrent_layers_of_every_option(self):
+        # A sequence without a batch was read as a batch, and states of any shape were taken.
+        def forward(m, x, *states):
+            layer = m.layer
+            given = [state.transpose(0, 1).contiguous() for state in states]
+            if m.alone:  # a sequence, and states, without a batch
+                given = [state[:, 0] for state in given]
+                x = x[0]
+            elif not layer.batch_first:
+                x = x.transpose(0, 1)
+            outputs, last = layer(x, (tuple(given) if len(given) > 1 else given[0])
+                                  if given else None)
+            last = last if isinstance(last, tuple) else (last,)
+            of_outputs = outputs[None] if m.alone or layer.batch_first else outputs.transpose(0, 1)
+            return torch.cat([of_outputs.flatten(1)] + [
+                (state[:, None] if m.alone else state).transpose(0, 1).flatten(1)
+                for state in last], 1)
+        for make, ways, first, proj, given, alone in itertools.product(
+                (nn.RNN, nn.LSTM, nn.GRU), (1, 2), (False, True), (0, 2), (False, True),
+                (False, True)):
+            if proj and make is not nn.LSTM:
+                continue
+            options = dict(proj_size=proj) if proj else {}
+            layer = make(4, 3, num_layers=2, bidirectional=ways == 2, batch_first=first, **options)
+            model = Of(forward, layer=layer).double()
+            model.alone = alone
+            shapes = [(proj or 3), 3][:1 + (make is nn.LSTM)] if given else []
+            inputs = (torch.randn(5, 6, 4).double(),) + tuple(
+                torch.randn(5, 2 * ways, size).double() for size in shapes)
+            with self.subTest(make=make, ways=ways, first=first, proj=proj, given=given,
+                              alone=alone):
+                truth = one_by_one(model, inputs)
+                found = exact.gradients(model, lambda output, _: losses_of(output), inputs,
+                                        torch.zeros(5))
+                for rows, right in zip(found, truth):
+                    self.assertLessEqual(relative(rows, right), 1e-12)
+                    self.assertGreater(relative(rows.roll(1, 0), right), 1e-3)  # the control
+        model = Of(lambda m, x: m.layer(x, x.new_zeros(2, 1, 3))[0], layer=nn.GRU(4, 3))
+        with self.assertRaisesRegex(ValueError, "Expected hidden size .1, 1, 3., got .2, 1, 3"):
+            exact.gradients(model, lambda output, _: output.sum(), torch.randn(5, 1, 4),
+                            torch.zeros(5))
 
     def recurrent(self, model):
         inputs = torch.randn(5, 6, 4)

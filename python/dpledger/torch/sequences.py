@@ -8,6 +8,7 @@ import math
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ..errors import InvalidArgument
 from .layers import Rows, called, known, of_one_kind, product_rows
@@ -88,10 +89,28 @@ def stepwise(layer: Any, input: torch.Tensor, hx: Any = None) -> Any:
         raise InvalidArgument("model: packs sequences, of which none can be taken alone; give %s "
                               "padded tensors" % type(layer).__name__, field="model")
     rule = RULES[known(layer, RULES)]  # type: ignore[index]
-    if rule is cell or layer.batch_first:
-        return rule(Plain(), layer, input, hx)
-    values, last = rule(Plain(), layer, input.transpose(0, 1), hx)
+    if input.dim() == (1 if rule is cell else 2):  # one sequence, or step, without a batch
+        return _of_one(layer, input, hx, 0 if rule is cell or layer.batch_first else 1)
+    if rule is cell:
+        return cell(Plain(), layer, input, hx)
+    if hx is None:
+        layer.check_input(input, None)
+    else:
+        layer.check_forward_args(input, hx, None)
+    if layer.batch_first:
+        return recurrent(Plain(), layer, input, hx)
+    values, last = recurrent(Plain(), layer, input.transpose(0, 1), hx)
     return values.transpose(0, 1), last
+
+
+def _of_one(layer: Any, input: torch.Tensor, hx: Any, place: int) -> Any:
+    """stepwise, with a batch of one in that place of inputs and outputs; of states it is the last
+    but one."""
+    states, shape = tree_flatten(hx)
+    if hx is not None:
+        hx = tree_unflatten([state.unsqueeze(-2) for state in states], shape)
+    (first, *rest), shape = tree_flatten(stepwise(layer, input.unsqueeze(place), hx))
+    return tree_unflatten([first.squeeze(place)] + [state.squeeze(-2) for state in rest], shape)
 
 
 def recurrent(products: Products, layer: Any, input: torch.Tensor, hx: Any = None) -> Any:
