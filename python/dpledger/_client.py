@@ -200,6 +200,9 @@ class Handle:
         """Takes ownership of `pointer`, which dpledger_`kind`_free frees."""
         self._kind, self._held, self._process = kind, pointer, os.getpid()
         self._alone = threading.Lock()
+        # Of a shared handle: how many calls are under way, and whether it is given up. A signal's
+        # handler may come in between, so the lock may be taken again.
+        self._calls, self._given_up, self._counting = 0, False, threading.RLock()
         self._finalize = weakref.finalize(
             self, _free, getattr(library(), "dpledger_%s_free" % kind), pointer, self._process)
 
@@ -210,16 +213,16 @@ class Handle:
                         "here, or start workers before it"
                         % (self._kind, self._process, os.getpid()),
                         "", "FORKED")
-        if not self._finalize.alive:
+        if self._given_up or not self._finalize.alive:
             raise error(9, "%s: has been freed" % self._kind, "", "FREED")
         return self._held
 
     def _call(self, name: str, *arguments: Any) -> None:
         """dpledger_`kind`_`name`; a second thread is refused (FAILED_PRECONDITION) unless the
         handle is shared."""
-        pointer = self._pointer()
+        self._pointer()
         if self._shared:
-            return call("%s_%s" % (self._kind, name), pointer, *arguments)
+            return self._call_shared(name, *arguments)
         if not self._alone.acquire(blocking=False):
             raise error(9, "%s: is in use by another thread" % self._kind, "", "IN_USE")
         try:
@@ -227,9 +230,30 @@ class Handle:
         finally:
             self._alone.release()
 
+    def _call_shared(self, name: str, *arguments: Any) -> None:
+        with self._counting:
+            pointer = self._pointer()
+            self._calls += 1
+        try:
+            call("%s_%s" % (self._kind, name), pointer, *arguments)
+        finally:
+            with self._counting:
+                self._calls -= 1
+                last = self._given_up and self._calls == 0
+            if last:
+                self._finalize()
+
     def _give_up(self) -> None:
-        """Frees it now; nothing happens the second time."""
-        if os.getpid() == self._process and self._alone.acquire(blocking=False):
+        """Frees it now, or when the last call of another thread has ended; nothing happens the
+        second time."""
+        if os.getpid() != self._process:
+            return
+        if self._shared:
+            with self._counting:
+                self._given_up = True
+                if self._calls > 0:
+                    return
+        if self._alone.acquire(blocking=False):
             try:
                 self._finalize()
             finally:

@@ -244,7 +244,9 @@ class Recorder(Questions):
         return batches.value
 
     def _store(self) -> Store:
-        return Store.of_recorder(self._pointer())
+        pointer = ctypes.c_void_p()
+        self._call("store", ctypes.byref(pointer))
+        return Store.held(pointer)
 
     def close(self) -> None:
         """Ends this writer's part of the ledger, also where an earlier process wrote all of it, and
@@ -262,7 +264,8 @@ class Recorder(Questions):
 
     def leave(self) -> None:
         """Lets go without an end: the next process that opens the ledger under this writer's name
-        carries on."""
+        carries on. Calls of other threads that are under way end first, and keep spool and folder
+        until then."""
         self._give_up()
 
     def __enter__(self) -> "Recorder":

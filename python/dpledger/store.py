@@ -208,10 +208,9 @@ class Store(Questions):
         self._hold("store", pointer)
 
     @classmethod
-    def of_recorder(cls, recorder: ctypes.c_void_p) -> "Store":
+    def held(cls, pointer: ctypes.c_void_p) -> "Store":
         """That of a recorder's ledger, for one question."""
-        store, pointer = cls.__new__(cls), ctypes.c_void_p()
-        _client.call("recorder_store", recorder, ctypes.byref(pointer))
+        store = cls.__new__(cls)
         store._hold("store", pointer)
         return store
 

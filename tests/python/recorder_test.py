@@ -550,6 +550,49 @@ class OnAServer(Recording, support.WithServer):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 self.recorder(options.pop("ledger", "wrong"), **options)
 
+    def test_a_recorder_that_is_left_lives_until_the_calls_of_other_threads_have_ended(self):
+        # It was freed under them: a crash.
+        code = textwrap.dedent("""
+            import os, signal, sys, threading, time
+            import support, dpledger
+            server = support.Server(sys.argv[1])
+            ledger = dpledger.Recorder(dataset="points", unit="point", server=server.address,
+                                       spool=sys.argv[1] + "/spool", close_timeout=0.5)
+            ledger.round(dpledger.Poisson(0.1), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+            os.kill(server.process.pid, signal.SIGSTOP)
+            def close():
+                try:
+                    ledger.close()
+                except dpledger.Error as error:
+                    print(error.code)
+            threads = [threading.Thread(target=close) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            while ledger.undelivered() == 0:  # the end of the writer: a thread is in close()
+                time.sleep(0.001)
+            ledger.leave()
+            try:
+                ledger.undelivered()
+            except dpledger.Error as error:
+                print(error.reason)
+            for thread in threads:
+                thread.join()
+            os.kill(server.process.pid, signal.SIGCONT)
+            try:  # the last call has freed it, and its spool
+                dpledger.Recorder(dataset="points", unit="point", server=server.address,
+                                  spool=sys.argv[1] + "/spool")
+            except dpledger.Error as error:
+                print(error)
+            server.stop()
+        """)
+        ran = subprocess.run([sys.executable, "-c", code, str(self.folder)], capture_output=True,
+                             text=True, timeout=60, cwd=support.SOURCE / "tests/python")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        told = ran.stdout.split()
+        self.assertIn("FREED", told)
+        self.assertIn("DEADLINE_EXCEEDED", told)
+        self.assertIn("trainer has closed", ran.stdout)
+
     def test_a_server_that_is_away_is_an_error_not_a_crash(self):
         with self.assertRaises(dpledger.Error) as caught:
             self.recorder("away", server="127.0.0.1:9", open_timeout=0.3)
