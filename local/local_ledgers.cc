@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -114,24 +115,39 @@ absl::Status OpenElsewhere(const std::string& path) {
                     {"STORE_IN_USE", {{"field", "path"}, {"folder", path}}});
 }
 
-// Says which ledgers there are.
-absl::Status NameLedgers(LedgerReader& store, Reading& reading) {
+// All ledgers but those of the server itself.
+absl::Status ForEach(LedgerReader& store, absl::FunctionRef<void(const v1::Ledger&)> take) {
   constexpr size_t kPage = 1000;
-  std::set<std::string> datasets;
   std::string after;
   while (true) {
     ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
                      store.List("projects/-", after, kPage, kNoWriters));
-    if (page.empty()) break;
+    if (page.empty()) return absl::OkStatus();
     after = page.back().name();
     for (const v1::Ledger& ledger : page) {
-      if (server::IsOfServer(ledger.name())) continue;
-      reading.ledgers.push_back(ledger.name());
-      datasets.insert(ledger.declaration().dataset());
+      if (!server::IsOfServer(ledger.name())) take(ledger);
     }
   }
+}
+
+// Says which ledgers there are.
+absl::Status NameLedgers(LedgerReader& store, Reading& reading) {
+  std::set<std::string> datasets;
+  RETURN_IF_ERROR(ForEach(store, [&](const v1::Ledger& ledger) {
+    reading.ledgers.push_back(ledger.name());
+    datasets.insert(ledger.declaration().dataset());
+  }));
   if (datasets.size() == 1) reading.dataset = *datasets.begin();
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> LedgersOver(LedgerReader& store,
+                                                     const std::string& dataset) {
+  std::vector<std::string> names;
+  RETURN_IF_ERROR(ForEach(store, [&](const v1::Ledger& ledger) {
+    if (ledger.declaration().dataset() == dataset) names.push_back(ledger.name());
+  }));
+  return names;
 }
 
 // One open folder.
@@ -192,6 +208,10 @@ absl::Status Ledgers::Start() {
       store_.get(), server::AccountingLimits(), server::SignedRootOf(store_.get(), signing_.get()),
       server::TableKeeping{
           std::make_shared<merkle::Authenticator>(*options_.key, server::kHistoryPurpose), &log_});
+  accounting_->Know(
+      [this](const std::string& dataset, absl::Time) { return LedgersOver(*store_, dataset); },
+      [](const server::Caller&, const std::string& ledger) { return !server::IsOfServer(ledger); },
+      nullptr, nullptr, {});
   ledgers_ = std::make_unique<server::LedgerService>(
       store_.get(), signing_.get(),
       server::LedgerService::Parts{.signer = receipts_.get(),

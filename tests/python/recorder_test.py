@@ -102,6 +102,22 @@ class Recording:
         with self.assertRaisesRegex(dpledger.Error, "recorder: has been freed"):
             ledger.delta(epsilon=0.5)
 
+    def test_a_recorder_is_asked_about_all_ledgers_over_a_data_set(self):
+        # A folder's said that it knew no data sets.
+        options = dict(dataset="shared", plan_independent=True)
+        with self.recorder("shared-1", **options) as ledger:
+            ledger.round(SCHEME, QUERY)
+            alone = ledger.epsilon(delta=1e-5, dataset="shared")
+            with self.recorder("shared-2", writer="second", **options) as second:
+                second.round(SCHEME, QUERY).await_releasable()
+                both = ledger.epsilon(delta=1e-5, dataset="shared")
+            self.assertEqual([one.name[-8:] for one in both.details.ledgers],
+                             ["shared-1", "shared-2"])
+            self.assertGreater(float(both), float(alone))
+            self.assertEqual(float(alone), float(ledger.epsilon(delta=1e-5)))
+            with self.assertRaisesRegex(dpledger.Error, 'dataset: no ledger .* "shares"'):
+                ledger.epsilon(delta=1e-5, dataset="shares")
+
     def test_answers_say_whether_samples_were_drawn_or_are_stated(self):
         stated = "the samples of %s are as the trainer stated them, not tied to the draw"
         with self.recorder("drawn") as ledger:
