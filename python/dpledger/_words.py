@@ -175,6 +175,7 @@ def in_python(text: str) -> str:
     text = re.sub(_PATH, path, re.sub(_CONSTANT, spelled, text))
     text = re.sub(r"\b(sampling scheme|mechanism) (\w+)",
                   lambda found: "%s %s" % (found[1], _CASES.get(found[2]) or found[2]), text)
+    text = text.replace("must not be NULL", "must be given, got None")
     text = text.replace("does not declare plan_independent",
                         "was made without Recorder(..., plan_independent=True)")
     text = re.sub(r"\b(?:the option )?(plan_independent|plan_varies)\b(?![:=])", r"\1=True", text)

@@ -128,10 +128,10 @@ class Recorder(Questions):
                  stall_timeout: float = 0.0, ca: Optional[str] = None,
                  certificate: Optional[str] = None, certificate_key: Optional[str] = None,
                  token_file: Optional[str] = None, log_key: Optional[str] = None) -> None:
-        if not isinstance(dataset, str) or not isinstance(unit, str):
-            raise WrongType("%s: must be text"
-                            % ("unit" if isinstance(dataset, str) else "dataset"),
-                            field="dataset")
+        for where, given in (("dataset", dataset), ("unit", unit)):
+            if not isinstance(given, str):
+                raise WrongType("%s: must be text, got %s" % (where, type(given).__name__),
+                                field=where)
         text, real, truth = _client.utf8, _client.real, _wire.truth
         name = dataset if ledger is None else ledger
         declaration = _client.Declaration(

@@ -285,13 +285,16 @@ class Recording:
                  dict(filter=("zcdp", 1.0), ledger="others2"), None),
                 ("^filter.rho: must be finite", ValueError,
                  dict(filter=("zcdp", -1.0), parameters="adaptive", ledger="others2"), None),
-                ("^unit: must be 1 to 256", ValueError, dict(unit="", ledger="others2"), None)):
+                ("^unit: must be 1 to 256", ValueError, dict(unit="", ledger="others2"), None),
+                ("^unit: must be text, got int", TypeError, dict(unit=3), None),
+                ("^file: must be given, got None", ValueError, {},
+                 lambda ledger: ledger.export(None))):
             with self.subTest(words), self.assertRaisesRegex(kind, words) as caught:
                 ledger = self.recorder(**dict(dict(ledger="words"), **more))
                 self.addCleanup(ledger.leave)
                 ask(ledger)
             self.assertNotRegex(str(caught.exception), r"[A-Z]_[A-Z]|declar(e|ation\.)\b|poisson")
-            if kind is ValueError:
+            if kind in (ValueError, TypeError):
                 self.assertTrue(str(caught.exception).startswith(caught.exception.field + ":"))
             if ask is not None:
                 ledger.leave()
