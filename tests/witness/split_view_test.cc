@@ -326,9 +326,10 @@ TEST(WitnessServerFlags, TellWhatIsWrong) {
          "must be the key of a witness (type 4)");
   for (const char* url : {"127.0.0.1:1", "https://127.0.0.1:1", "http://127.0.0.1", "http://:1",
                           "http://127.0.0.1:0", "http://127.0.0.1:65536", "http://a b:1",
-                          "http://example.org:1", "http://127.0.0.1:1/a?b", ""}) {
+                          "http://example.org:1", "http://127.0.0.1:1/a?b"}) {
     expect({"--witness", url, "--witness-key", key}, "must be http://IP:PORT");
   }
+  expect({"--witness", "", "--witness-key", key}, "--witness: must not be empty");
   EXPECT_FALSE(fs::exists(folder.File("store")));
 }
 
