@@ -135,6 +135,32 @@ TEST_F(RegistryResume, TakesNothingThatDoesNotFit) {
   }
 }
 
+// An entry that stands behind the signed end, and names somebody else's key.
+TEST_F(RegistryResume, UnsignedEntryNamesNoKey) {
+  const uint64_t size = Entries(kRegistryLog).size();
+  const std::string origin =
+      MustOpen(Options('b'), *store_)->registry()->checkpoint.checkpoint.origin;
+  v1::LedgerEntry forged;
+  forged.set_sequence(size);
+  forged.mutable_recorded_time()->set_seconds(60);
+  forged.mutable_key_rotate()->set_verifier_key(
+      merkle::VerifierKey{origin, merkle::SignatureType::kEd25519, KeyFromByte('x')->public_key()}
+          .ToText());
+  Tampering tampering;
+  tampering.registry = [&](std::vector<std::string>& entries) {
+    if (entries.empty()) entries.push_back(forged.SerializeAsString());
+  };
+  tampering.all_checkpoints = [&](All& all) {
+    const uint64_t last = all[kRegistryLog].key_entries(1);
+    all[kRegistryLog].set_key_entries(1, size);
+    all[kRegistryLog].add_key_entries(last);
+  };
+  TamperedStore store(*store_, &tampering);
+  const auto notary = MustOpen(Long(), store);
+  EXPECT_THAT(notary->why_read_whole(), HasSubstr("is missing"));
+  EXPECT_EQ(notary->registry()->keys.size(), 2u);
+}
+
 // A row that names too few keys can make older notes be refused; none that was not signed is taken.
 TEST_F(RegistryResume, HiddenKeyIsNotBelieved) {
   Tampering tampering;
