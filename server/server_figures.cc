@@ -142,9 +142,10 @@ void Server::PullFigures(const std::string& store_folder) {
   PullSigning(signing_.get(), *metrics_);
   PullFront(front_.get(), *metrics_);
   PullBudgets(&index_, *metrics_);
-  metrics_->Pull("dpledger_evidence_left",
-                 "Logs whose signatures, tiles or entries are still to be looked at after the start.",
-                 PulledKind::kGauge, [this] { return static_cast<double>(evidence_->left()); });
+  metrics_->Pull(
+      "dpledger_evidence_left",
+      "Logs whose signatures, tiles or entries are still to be looked at after the start.",
+      PulledKind::kGauge, [this] { return static_cast<double>(evidence_->left()); });
   PullProcess(*metrics_);
 }
 

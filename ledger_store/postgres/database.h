@@ -120,7 +120,8 @@ class Database {
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Answered> answered_ ABSL_GUARDED_BY(mutex_);
-  std::string hung_ ABSL_GUARDED_BY(mutex_);  // the host that answered nobody when it was asked last
+  std::string hung_
+      ABSL_GUARDED_BY(mutex_);  // the host that answered nobody when it was asked last
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
 };
 

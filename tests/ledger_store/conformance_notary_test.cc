@@ -19,8 +19,7 @@ class Signing {
  public:
   Signing(std::unique_ptr<LedgerStore>& store, Clock* clock) : store_(store), clock_(clock) {}
 
-  std::unique_ptr<Notary> OpenNotary(const std::string& holder,
-                                     uint64_t read_at_most = 1'000'000) {
+  std::unique_ptr<Notary> OpenNotary(const std::string& holder, uint64_t read_at_most = 1'000'000) {
     NotaryOptions options;
     options.key = std::make_shared<const merkle::Ed25519PrivateKey>(
         *merkle::Ed25519PrivateKey::FromSeed(std::string(32, 'k')));

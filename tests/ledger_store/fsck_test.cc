@@ -127,8 +127,9 @@ TEST_F(Fsck, NamesAMissingTile) {
 TEST_F(Fsck, NamesPlacesOfRegistrationsThatAreOthers) {
   const std::string key = embedded::TileKey(0, RegistrationsTile(0));
   EXPECT_THAT(FindingsOf(Tampered(key, kFlipLast)),
-              ElementsAre(absl::StrCat(kLedger, ": registrations: are not where the registry has "
-                                                "them")));
+              ElementsAre(absl::StrCat(kLedger,
+                                       ": registrations: are not where the registry has "
+                                       "them")));
   EXPECT_THAT(FindingsOf(Removed(key)),
               ElementsAre(HasSubstr("the place of its registration 0 in the registry is missing")));
 }

@@ -47,7 +47,7 @@ NotaryOptions Signers::OptionsOf(size_t signer, const std::string& second_place)
   options.checkpoint_file = second_place;
   options.holder = absl::StrCat("notary-", same_holder_ ? 0 : signer);
   if (signer % 2 == 1) options.read_at_most = 0;  // starts from the registry's signed end
-  options.max_entries = 5;  // so that long ledgers take several rounds
+  options.max_entries = 5;                        // so that long ledgers take several rounds
   options.max_ledgers = 2;
   options.clock = &clock_;
   options.cosigner = [this](const std::string& note, uint64_t size,
