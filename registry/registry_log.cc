@@ -166,7 +166,7 @@ absl::StatusOr<RegistryLog> RegistryLog::FromState(const v1::RegistryState& stat
   for (const v1::RegistryState::Ledger& ledger : state.ledgers()) {
     Head head{ledger.points(), {ledger.index(), ledger.size(), {}, ledger.state()}, {}};
     if (ledger.root().size() != head.chain.size() || ledger.chain().size() != head.chain.size() ||
-        ledger.points() == 0) {
+        ledger.points() == 0 || (ledger.state() != v1::OPEN && ledger.state() != v1::SEALED)) {
       return damaged("holds no head of ", ledger.origin());
     }
     std::copy(ledger.root().begin(), ledger.root().end(), head.last.root.begin());

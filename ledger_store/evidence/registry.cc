@@ -47,6 +47,29 @@ class EndReader {
     return registry::ParseRegistryEntry(entries[0]);
   }
 
+  // That no entry of the last publication, behind entry `key`, names a key. The key before signs
+  // such a publication too, so that its signature alone does not show that it was replaced.
+  absl::Status CheckNoKeyBehind(uint64_t key) {
+    for (uint64_t end = reader_.size() - 1; end > key + 1;) {
+      const uint64_t tile = (end - 1) / merkle::kTileWidth * merkle::kTileWidth;
+      const uint64_t first = std::max(tile, key + 1);
+      ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                       ReadLog(store_, kRegistryLog, first, end - first));
+      if (entries.size() != end - first)
+        return Damaged(absl::StrCat("an entry from ", first, " on is missing"));
+      RETURN_IF_ERROR(reader_.Check(first, entries));
+      for (; end > first; --end) {
+        ASSIGN_OR_RETURN(const v1::LedgerEntry entry,
+                         registry::ParseRegistryEntry(entries[end - 1 - first]));
+        if (entry.has_map_root()) return absl::OkStatus();  // of the publication before
+        if (entry.has_key_rotate())
+          return Damaged(
+              absl::StrCat("its checkpoint does not say that entry ", end - 1, " names a key"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
  private:
   LedgerReader& store_;
   LogReader reader_;
@@ -159,11 +182,17 @@ absl::Status Registry::Resume(LedgerReader& store) {
   v1::RegistryState state;
   state.set_origin(origin);
   state.set_size(own.size());
+  if (own.key_entries().empty() || own.key_entries(0) != 0)
+    return Damaged("its checkpoint does not say that entry 0 names a key");
   for (const uint64_t index : own.key_entries()) {
+    const auto& before = state.key_entries();
+    if (!before.empty() && index <= before[before.size() - 1])
+      return Damaged("the entries that its checkpoint says name keys do not rise");
     ASSIGN_OR_RETURN(const v1::LedgerEntry entry, entries.At(index));
     state.add_verifier_keys(entry.key_rotate().verifier_key());
     state.add_key_entries(index);
   }
+  RETURN_IF_ERROR(entries.CheckNoKeyBehind(*own.key_entries().rbegin()));
   ASSIGN_OR_RETURN(const v1::LedgerEntry last, entries.At(own.size() - 1));
   state.set_recorded_seconds(last.recorded_time().seconds());
   state.set_ends_with_map(last.has_map_root());
@@ -179,7 +208,7 @@ absl::Status Registry::Resume(LedgerReader& store) {
     ledger.set_chain(of.chain());
   }
   ASSIGN_OR_RETURN(registry::RegistryLog log, registry::RegistryLog::FromState(state));
-  if (log.keys().empty() || last.map_root().ledgers() != log.map().size() ||
+  if (last.map_root().ledgers() != log.map().size() ||
       last.map_root().root_hash() != merkle::ToBytes(log.map().Root())) {
     return Damaged("what the ledgers' checkpoints keep of their heads is not what it says last");
   }

@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -126,6 +128,20 @@ bool EvidenceCheck::CheckLedgers() {
   }
 }
 
+absl::Status EvidenceCheck::CheckKeys(uint64_t first, const std::vector<std::string>& entries) {
+  const std::shared_ptr<const PublicRegistry> known = notary_.registry();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    v1::LedgerEntry entry;
+    if (!entry.ParseFromString(entries[i]) || !entry.has_key_rotate()) continue;
+    const std::string& key = entry.key_rotate().verifier_key();
+    if (std::ranges::none_of(known->keys, [&](const auto& one) { return one.ToText() == key; })) {
+      return absl::DataLossError(absl::StrCat("the registry: entry ", first + i,
+                                              " names a key, and its checkpoint does not say so"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool EvidenceCheck::CheckRegistry() {
   LogReader reader(store_, kRegistryLog, notary_.registry()->checkpoint);
   for (uint64_t next = 0; next < notary_.left_to_check().registry_entries;) {
@@ -136,7 +152,8 @@ bool EvidenceCheck::CheckRegistry() {
       ASSIGN_OR_RETURN(entries, ReadLog(store_, kRegistryLog, next, kPageEntries));
       if (entries.empty())
         return absl::DataLossError(absl::StrCat("the registry: entry ", next, " is missing"));
-      return reader.Check(next, entries);
+      RETURN_IF_ERROR(reader.Check(next, entries));
+      return CheckKeys(next, entries);
     };
     if (!Answered("the registry", check, found)) return false;
     Tell("the registry", found);

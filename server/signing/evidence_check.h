@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -37,6 +38,8 @@ class EvidenceCheck {
   // False: it is to end; here and below.
   bool CheckLedgers();
   bool CheckRegistry();
+  // That the registry's keys are all that these entries of it name.
+  absl::Status CheckKeys(uint64_t first, const std::vector<std::string>& entries);
   // Calls `check` again until the store answers: what is right, lost or not there.
   bool Answered(const std::string& log, const std::function<absl::Status()>& check,
                 absl::Status& found);

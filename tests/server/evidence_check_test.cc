@@ -81,8 +81,9 @@ TEST_F(EvidenceCheckTest, ReadsTheRegistryThatTheStartDidNot) {
   NotaryOptions options = Options();
   options.read_at_most = 0;
   Tampering damage;
-  damage.registry = [](std::vector<std::string>& entries) {
-    if (entries.size() > 3) entries[2].back() ^= 1;  // not where the end is read, entry by entry
+  const size_t all = store_->checkpoints().ReadRegistry(0, 1000)->size();
+  damage.registry = [&](std::vector<std::string>& entries) {
+    if (entries.size() == all) entries[2].back() ^= 1;  // not where the end alone is read
   };
   TamperedStore store(*store_, &damage);
   const auto notary = MustOpen(options, store);
@@ -93,6 +94,31 @@ TEST_F(EvidenceCheckTest, ReadsTheRegistryThatTheStartDidNot) {
   // The controls: without damage; and one that reads all at once refuses.
   EXPECT_TRUE(Found(*store_, *MustOpen(options, *store_)).empty());
   EXPECT_TRUE(absl::IsDataLoss(Notary::Open(Options(), store).status()));
+}
+
+// What the signed end cannot show of an edited row: a key that was replaced again.
+TEST_F(EvidenceCheckTest, FindsAKeyThatTheRowHides) {
+  NotaryOptions options = Options();
+  for (const char key : {'b', 'c'}) {
+    options.previous_key = options.key;
+    options.key = KeyFromByte(key);
+    MustOpen(options, *store_);
+  }
+  for (int i = 0; i < kLedgers; ++i) AppendNotes(NameOf(i), 1);
+  MustOpen(options, *store_);
+  options.read_at_most = 0;
+  tampering_.all_checkpoints = [](auto& all) {
+    auto& indices = *all[kRegistryLog].mutable_key_entries();
+    EXPECT_EQ(indices.size(), 3);
+    indices.erase(indices.begin() + 1);
+  };
+  TamperedStore store(*store_, &tampering_);
+  const auto notary = MustOpen(options, store);
+  EXPECT_EQ(notary->registry()->keys.size(), 2u);
+  const std::map<std::string, std::string> found = Found(store, *notary);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found.at("the registry"), HasSubstr("names a key"));
+  EXPECT_TRUE(Found(*store_, *MustOpen(options, *store_)).empty());
 }
 
 TEST_F(EvidenceCheckTest, HasNothingToDoAfterAWholeStart) {
