@@ -187,6 +187,9 @@ absl::Status Connection::PrepareSession() {
       Run({{"SELECT current_setting('synchronous_commit'), coalesce(current_setting('fsync', true),"
             " 'on')",
             {}},
+           // Each statement sees what was committed before it, whatever the database's default is:
+           // MayWrite relies on it.
+           set("default_transaction_isolation", "read committed"),
            set("client_min_messages", "warning"),  // or a commit's warning would not arrive
            set("statement_timeout", milliseconds),
            // Longer than any group takes: whoever holds a head so long is stuck.

@@ -97,6 +97,25 @@ TEST_F(PostgresSchema, StoreStopsWhenTheSchemaIsContractedUnderIt) {
   }
 }
 
+// Also in a transaction that began before, whatever isolation the database gives by default.
+TEST_F(PostgresSchema, GuardSeesWhatWasSaidAfterTheTransactionBegan) {
+  ASSERT_TRUE(Open().ok());
+  for (const char* level : {"read committed", "repeatable read", "serializable"}) {
+    server_->Must(
+        absl::StrCat("ALTER DATABASE postgres SET default_transaction_isolation = '", level, "'"));
+    const auto connection = Connect();
+    connection->Begin();
+    ASSERT_TRUE(connection->Run({{"INSERT INTO dpledger.barriers VALUES (99, 1)", {}}}).ok());
+    server_->Must("UPDATE dpledger.schema_version SET version = 2, least = 2");
+    const auto committed = connection->Commit({postgres::MayWrite("dpledger")});
+    EXPECT_EQ(ReasonOf(committed.status()).reason, postgres::kDividedByZero) << level;
+    connection->Rollback();
+    EXPECT_EQ(server_->Must("SELECT count(*) FROM dpledger.barriers WHERE id = 99"), "0");
+    server_->Must("UPDATE dpledger.schema_version SET version = 1, least = 1");
+  }
+  server_->Must("ALTER DATABASE postgres RESET default_transaction_isolation");
+}
+
 // As a standby is that lacked the last commits and was promoted: the files of an earlier moment.
 TEST(PostgresLoss, NothingIsAcknowledgedByADatabaseThatHasGoneBack) {
   PostgresServer server;
