@@ -56,16 +56,22 @@ constexpr absl::Duration kQuiet = absl::Seconds(2);
 // Whether the connection's server answers anybody. One that was frozen with its machine, or its
 // processes alone, keeps its connections, and TCP sees nothing wrong.
 bool Answers(PGconn* connection) {
-  static constexpr std::array<const char*, 7> kNames = {
-      "host", "hostaddr", "port", "connect_timeout", "sslmode", "gssencmode", nullptr};
-  const std::array<const char*, 7> values = {PQhost(connection),
+  // With a user: libpq asks nobody where the process's own has no name, as in a container.
+  static constexpr std::array<const char*, 8> kNames = {
+      "host", "hostaddr", "port", "user", "connect_timeout", "sslmode", "gssencmode", nullptr};
+  const std::array<const char*, 8> values = {PQhost(connection),
                                              PQhostaddr(connection),
                                              PQport(connection),
+                                             PQuser(connection),
                                              "2",
                                              "disable",
                                              "disable",
                                              nullptr};
-  return PQpingParams(kNames.data(), values.data(), /*expand_dbname=*/0) != PQPING_NO_RESPONSE;
+  const absl::Time begun = absl::Now();
+  if (PQpingParams(kNames.data(), values.data(), /*expand_dbname=*/0) != PQPING_NO_RESPONSE)
+    return true;
+  // Somebody who hangs up at once is there: a proxy that takes TLS only.
+  return absl::Now() - begun < absl::Seconds(1);
 }
 
 std::string HostOf(PGconn* connection) {

@@ -1,8 +1,13 @@
 // The PostgreSQL engine's tables and sessions: versions, rights, and settings that it does not
 // accept.
 #include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "ledger_store/postgres/connection.h"
@@ -11,6 +16,7 @@
 #include "tests/cli/process.h"
 #include "tests/ledger_store/postgres_server.h"
 #include "tests/ledger_store/requests.h"
+#include "tests/ledger_store/temp_folder.h"
 
 namespace dpledger {
 namespace {
@@ -234,6 +240,85 @@ TEST_F(PostgresSchema, CommitsWaitWhateverTheRoleIsSetTo) {
                           {}}});
     ASSERT_TRUE(rows.ok()) << rows.status();
     EXPECT_EQ((*rows)[0].Bytes(0, 0), used + " warning") << setting;
+  }
+}
+
+// In front of a database, by a socket in a folder of its own: passes the first connection on. It
+// hangs up on all others, as a proxy does that takes TLS only, or is silent to them.
+class Proxy {
+ public:
+  enum class Others { kHangUp, kSilence };
+  Proxy(const std::string& server_folder, const std::string& folder, Others others)
+      : listening_(Listen(folder)), others_(others) {
+    thread_ = std::thread([this, server_folder] { Run(server_folder); });
+  }
+  ~Proxy() {
+    ::shutdown(listening_, SHUT_RDWR);
+    thread_.join();
+    for (const int one : open_) ::shutdown(one, SHUT_RDWR);
+    for (std::thread& one : passing_) one.join();
+    for (const int one : open_) ::close(one);
+    ::close(listening_);
+  }
+  int others() const { return count_; }
+
+ private:
+  static sockaddr_un Address(const std::string& folder) {
+    sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+    absl::StrCat(folder, "/.s.PGSQL.5432").copy(address.sun_path, sizeof address.sun_path - 1);
+    return address;
+  }
+  static int Listen(const std::string& folder) {
+    const int listening = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const sockaddr_un address = Address(folder);
+    EXPECT_EQ(::bind(listening, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listening, 5), 0);
+    return listening;
+  }
+  static void Pass(int from, int to) {
+    char bytes[4096];
+    for (ssize_t got = 0; (got = ::read(from, bytes, sizeof bytes)) > 0;)
+      if (::write(to, bytes, static_cast<size_t>(got)) != got) return;
+  }
+  void Run(const std::string& server_folder) {
+    for (int client = 0; (client = ::accept(listening_, nullptr, nullptr)) >= 0;) {
+      open_.push_back(client);
+      if (!passing_.empty()) {
+        ++count_;
+        if (others_ == Others::kHangUp) ::shutdown(client, SHUT_RDWR);
+        continue;
+      }
+      const int server = open_.emplace_back(::socket(AF_UNIX, SOCK_STREAM, 0));
+      const sockaddr_un address = Address(server_folder);
+      EXPECT_EQ(::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+      passing_.emplace_back(Pass, client, server);
+      passing_.emplace_back(Pass, server, client);
+    }
+  }
+
+  const int listening_;
+  const Others others_;
+  std::atomic<int> count_ = 0;
+  std::vector<int> open_;  // the thread's, until it has ended
+  std::vector<std::thread> passing_;
+  std::thread thread_;
+};
+
+// A statement of 5 s whose server is asked meanwhile whether it is there.
+TEST_F(PostgresSchema, WhoHangsUpIsThereAndWhoIsSilentIsNot) {
+  for (const auto others : {Proxy::Others::kHangUp, Proxy::Others::kSilence}) {
+    const TempFolder folder;
+    const Proxy proxy(server_->folder(), folder.path(), others);
+    const auto connection = Connect(absl::StrCat(" host=", folder.path()));
+    const absl::Status answered = connection->Run({{"SELECT pg_sleep(5)", {}}}).status();
+    EXPECT_GE(proxy.others(), 1);
+    if (others == Proxy::Others::kHangUp) {
+      EXPECT_EQ(answered, absl::OkStatus());
+      EXPECT_EQ(connection->hung(), "");
+    } else {
+      EXPECT_TRUE(postgres::IsUnreachable(answered)) << answered;
+      EXPECT_EQ(connection->hung(), folder.path() + ":5432");
+    }
   }
 }
 
