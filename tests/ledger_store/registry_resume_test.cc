@@ -197,7 +197,14 @@ TEST_F(RegistryResume, JustReplacedKeyDoesNotSignAgain) {
         [](v1::StoredCheckpoint& own) {
           own.add_key_entries(own.key_entries(own.key_entries_size() - 2));
         },
-        [](v1::StoredCheckpoint& own) { own.add_key_entries(own.key_entries(0)); }};
+        [](v1::StoredCheckpoint& own) { own.add_key_entries(own.key_entries(0)); },
+        [](v1::StoredCheckpoint& own) { own.add_key_entries(*own.key_entries().rbegin()); },
+        [](v1::StoredCheckpoint& own) {
+          merkle::Note note = *merkle::Note::Parse(own.note());
+          ASSERT_EQ(note.signatures.size(), 2u);
+          note.signatures.erase(note.signatures.begin());  // the new key's
+          own.set_note(note.ToText());
+        }};
     for (size_t i = 0; i < changes.size(); ++i) {
       Tampering tampering;
       tampering.all_checkpoints = [&](All& all) { changes[i](all[kRegistryLog]); };
@@ -289,6 +296,31 @@ TEST_F(RegistryResume, TakesNoOtherSignersWorkForDamage) {
     EXPECT_TRUE(absl::IsDataLoss(WithRegistration(last, wrong, 9).status()));
   last.points = 256;
   EXPECT_EQ(*WithRegistration(last, of({3, 7}), 9), of({9})) << "a block of its own";
+}
+
+TEST_F(RegistryResume, PlacesThatDoNotRiseAreNotGivenOut) {
+  Tampering tampering;
+  tampering.tile = [](const std::string&, const merkle::TileId& id, std::string& block) {
+    if (id == RegistrationsTile(0)) std::swap_ranges(block.begin(), block.begin() + 8, &block[8]);
+  };
+  TamperedStore store(*store_, &tampering);
+  const uint64_t points = IndicesOf(NameOf(2)).size();
+  ASSERT_GE(points, 2u);
+  EXPECT_TRUE(
+      absl::IsDataLoss(ReadRegistrations(store.checkpoints(), NameOf(2), 0, points).status()));
+  EXPECT_TRUE(ReadRegistrations(store_->checkpoints(), NameOf(2), 0, points).ok());
+}
+
+// A witness's signature comes with a row of its own.
+TEST_F(RegistryResume, StartsFromACosignedEnd) {
+  NotaryOptions cosigned = Options('b');
+  cosigned.cosigner = [](const std::string& note, uint64_t, const ConsistencyProver&) {
+    return std::vector<merkle::NoteSignature>{
+        *merkle::SignNote(merkle::Note::Parse(note)->text, "witness", *KeyFromByte('w'))};
+  };
+  MustOpen(cosigned, *store_);
+  EXPECT_THAT(store_->checkpoints().Latest(kRegistryLog)->note(), HasSubstr("witness"));
+  EXPECT_THAT(MustOpen(Long(), *store_)->why_read_whole(), IsEmpty());
 }
 
 TEST_F(RegistryResume, DoesNotGoOnFromWrongPlaces) {
