@@ -32,7 +32,8 @@ absl::Status MakeSchema(Connection& connection, const std::string& schema);
 // FAILED_PRECONDITION (kSchemaNewer, SCHEMA_MISSING) unless programs of kSchemaVersion may use it.
 absl::Status CheckVersion(Connection& connection, const std::string& schema);
 // Fails a transaction, by a division by zero, if they may not any more: a server that has a
-// connection since before hears of it so.
+// connection since before hears of it so. It locks nothing: whoever raises `least` must lock the
+// tables in the same transaction, or one that has passed this may still commit afterwards.
 Statement MayWrite(const std::string& schema);
 
 }  // namespace dpledger::postgres

@@ -77,20 +77,20 @@ TEST(Simulation, SameSeedGivesTheSameRun) {
   EXPECT_EQ(different, 19u);
 }
 
-// How many of 100 seeds notice the flaw, and what the first one says of it.
+// How many of so many seeds notice the flaw, and what the first one says of it.
 struct Found {
   int seeds = 0;
   std::string first;
 };
-Found SeedsThatFind(const Flaws& flaws) {
+Found SeedsThatFind(const Flaws& flaws, uint64_t seeds = 100) {
   Found found;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const Outcome outcome = Simulate(seed, flaws);
     if (outcome.status.ok()) continue;
     if (found.seeds++ == 0)
       found.first = absl::StrCat("seed ", seed, ": ", outcome.status.message());
   }
-  std::printf("%d of 100 seeds; %s\n", found.seeds, found.first.c_str());
+  std::printf("%d of %d seeds; %s\n", found.seeds, static_cast<int>(seeds), found.first.c_str());
   return found;
 }
 
@@ -160,7 +160,8 @@ TEST(Simulation, NoticesSignersThatNothingKeepsApart) {
 }
 
 TEST(Simulation, NoticesForgedHeadsThatAreBelieved) {
-  EXPECT_GE(SeedsThatFind({.no_keys = true}).seeds, 2);
+  // One seed in 25 forges what is then read.
+  EXPECT_GT(SeedsThatFind({.no_keys = true}, 600).seeds, 5);
 }
 
 TEST(Simulation, NoticesRequestsThatAreForgotten) {
