@@ -59,30 +59,31 @@ Notary::Notary(NotaryOptions options, LedgerStore& store)
 
 absl::StatusOr<std::unique_ptr<Notary>> Notary::Open(NotaryOptions options, LedgerStore& store) {
   std::unique_ptr<Notary> notary(new Notary(std::move(options), store));
-  RETURN_IF_ERROR(notary->TakeRegistry());
+  ASSIGN_OR_RETURN(const uint64_t unread, notary->TakeRegistry());
   RETURN_IF_ERROR(notary->CheckOrigin());
   RETURN_IF_ERROR(notary->CheckKey());
   if (!notary->second_place_.path().empty()) {
     RETURN_IF_ERROR(notary->CheckPlaces());
   }
-  ASSIGN_OR_RETURN(const LeftToCheck left,
+  ASSIGN_OR_RETURN(notary->left_to_check_,
                    CheckLedgers(store, notary->registry_, notary->options_.check_evidence_for,
                                 *notary->options_.clock));
-  notary->left_to_check_.after = left.after;
-  notary->left_to_check_.ledgers = left.ledgers;
+  notary->left_to_check_.registry_entries = unread;
   return notary;
 }
 
-absl::Status Notary::TakeRegistry() {
+absl::StatusOr<uint64_t> Notary::TakeRegistry() {
+  uint64_t unread = 0;
   const absl::StatusOr<v1::StoredCheckpoint> end = store_.checkpoints().Latest(kRegistryLog);
   if (end.ok() && end->size() > options_.read_at_most) {
     const absl::Status resumed = registry_.Resume(store_);
     if (!resumed.ok() && !absl::IsDataLoss(resumed) && !absl::IsUnimplemented(resumed))
       return resumed;
     why_read_whole_ = std::string(resumed.message());
-    left_to_check_.registry_entries = resumed.ok() ? end->size() : 0;
+    if (resumed.ok()) unread = end->size();
   }
-  return registry_.CatchUp(store_.checkpoints());  // says what is damaged, if anything is
+  RETURN_IF_ERROR(registry_.CatchUp(store_.checkpoints()));  // says what is damaged, if anything
+  return unread;
 }
 
 absl::Status Notary::CheckPlaces() const {
@@ -319,10 +320,7 @@ absl::StatusOr<std::string> Notary::NextRegistration(const std::string& ledger,
     if (!read.ok() && !absl::IsNotFound(read.status())) return read.status();
     if (read.ok()) stored = *std::move(read);
   }
-  const absl::StatusOr<std::string> next =
-      WithRegistration(last, std::move(stored), draft.registry.size());
-  if (next.ok()) return next;
-  return absl::DataLossError(absl::StrCat(ledger, ": ", next.status().message()));
+  return WithRegistration(ledger, last, std::move(stored), draft.registry.size());
 }
 
 absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft) {
@@ -378,14 +376,20 @@ absl::Status Notary::AddMapRoot(Draft& draft) {
   return AddEntry(std::move(entry), draft);
 }
 
-absl::Status Notary::AddRegistry(Draft& draft) const {
+SignedLog Notary::SignedRegistry(std::string note, uint64_t size) const {
   SignedLog log;
   log.log = kRegistryLog;
-  ASSIGN_OR_RETURN(*log.checkpoint.mutable_note(),
-                   SignedNote(kRegistryLog, draft.registry.size(), draft.registry.Root()));
-  log.checkpoint.set_size(draft.registry.size());
+  log.checkpoint.set_note(std::move(note));
+  log.checkpoint.set_size(size);
   for (const uint64_t index : registry_.key_entries()) log.checkpoint.add_key_entries(index);
   if (KeyIsNew()) log.checkpoint.add_key_entries(registry_.size());
+  return log;
+}
+
+absl::Status Notary::AddRegistry(Draft& draft) const {
+  ASSIGN_OR_RETURN(std::string note,
+                   SignedNote(kRegistryLog, draft.registry.size(), draft.registry.Root()));
+  SignedLog log = SignedRegistry(std::move(note), draft.registry.size());
   log.tiles = draft.registry.TakeChanged();
   draft.publication.logs.push_back(std::move(log));
   return absl::OkStatus();
@@ -439,11 +443,7 @@ absl::Status Notary::Cosign(uint64_t lease_epoch) {
   Publication publication;
   publication.lease_epoch = lease_epoch;
   publication.registry_size = size;
-  SignedLog& log = publication.logs.emplace_back();
-  log.log = kRegistryLog;
-  log.checkpoint.set_note(note.ToText());
-  log.checkpoint.set_size(size);
-  for (const uint64_t index : registry_.key_entries()) log.checkpoint.add_key_entries(index);
+  publication.logs.push_back(SignedRegistry(note.ToText(), size));
   RETURN_IF_ERROR(store_.checkpoints().Publish(publication));
   return registry_.CatchUp(store_.checkpoints());
 }

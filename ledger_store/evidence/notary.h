@@ -141,7 +141,8 @@ class Notary {
 
   Notary(NotaryOptions options, LedgerStore& store);
 
-  absl::Status TakeRegistry();
+  // Reads the registry, or takes it by its end; how many of its entries were not read then.
+  absl::StatusOr<uint64_t> TakeRegistry();
   std::string Origin() const;
   // Whether the registry has to name this notary's key before the key may sign.
   bool KeyIsNew() const;
@@ -170,6 +171,8 @@ class Notary {
                                                SigningRound& round);
   absl::Status AddMapRoot(Draft& draft);
   absl::Status AddRegistry(Draft& draft) const;
+  // Its checkpoint, without tiles.
+  SignedLog SignedRegistry(std::string note, uint64_t size) const;
   // The point up to which the ledger is signed next. Its root was checked against a head.
   absl::StatusOr<LedgerPoint> NextPoint(const v1::Ledger& head, const merkle::TileBuilder& tree,
                                         SigningRound& round);

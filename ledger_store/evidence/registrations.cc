@@ -32,16 +32,14 @@ absl::Status Damaged(const std::string& ledger, uint64_t point) {
 
 merkle::TileId RegistrationsTile(uint64_t point) { return {kLevel, point / kBlock}; }
 
-absl::StatusOr<std::string> WithRegistration(const registry::Head& last, std::string stored,
-                                             uint64_t index) {
+absl::StatusOr<std::string> WithRegistration(const std::string& ledger, const registry::Head& last,
+                                             std::string stored, uint64_t index) {
   const uint64_t before = last.points % kBlock;
   // It is longer if another signer has published meanwhile; then the store refuses this one.
   stored.resize(std::min(stored.size(), before * kIndexBytes));
   if (before > 0 &&
       (stored.size() < before * kIndexBytes || IndexAt(stored, before - 1) != last.last.index)) {
-    return absl::DataLossError(
-        absl::StrCat("the place of its registration ", last.points - 1,
-                     " in the registry is missing or wrong; it will not be signed"));
+    return Damaged(ledger, last.points - 1);
   }
   AppendIndex(index, stored);
   return stored;

@@ -20,8 +20,8 @@ merkle::TileId RegistrationsTile(uint64_t point);
 
 // The block of the ledger's next registration, with that. `stored`: the block as it is stored,
 // empty if it is not. DATA_LOSS unless the last registration is where it belongs.
-absl::StatusOr<std::string> WithRegistration(const registry::Head& last, std::string stored,
-                                             uint64_t index);
+absl::StatusOr<std::string> WithRegistration(const std::string& ledger, const registry::Head& last,
+                                             std::string stored, uint64_t index);
 
 // The indices of registrations [first, end) of the ledger. DATA_LOSS if a block is not there, or
 // its indices do not rise.

@@ -1,6 +1,7 @@
 #include "server/services/audit_service.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -158,10 +159,11 @@ absl::StatusOr<v1::ListRegistrationsResponse> AuditService::ListRegistrations(
   for (size_t i = 0; i < indices.size();) {
     // Registrations of a busy ledger stand close together: one read gives several.
     const uint64_t first = indices[i];
-    const uint64_t wanted =
-        indices[std::min<size_t>(indices.size(), i + kMaxReadEntries) - 1] - first + 1;
+    const auto beyond = std::lower_bound(indices.begin() + static_cast<ptrdiff_t>(i), indices.end(),
+                                         first + kMaxReadEntries);
+    const uint64_t wanted = *std::prev(beyond) - first + 1;
     ASSIGN_OR_RETURN(const std::vector<std::string> entries,
-                     ReadLog(store_, kRegistryLog, first, std::min(wanted, kMaxReadEntries)));
+                     ReadLog(store_, kRegistryLog, first, wanted));
     if (entries.empty()) return absl::DataLossError("the registry: has lost entries");
     for (; i < indices.size() && indices[i] - first < entries.size(); ++i) {
       v1::LedgerEntry entry;

@@ -44,6 +44,21 @@ absl::Status CheckParent(const std::string& parent) {
   return events::CheckProjectName("parent", parent);
 }
 
+// A page of a list by name or place: what follows the token.
+struct PageAfter {
+  size_t size;
+  std::string after;
+};
+template <typename Request>
+absl::StatusOr<PageAfter> PageOf(const Request& request) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  ASSIGN_OR_RETURN(const size_t size, PageSize(request.page_size()));
+  RETURN_IF_ERROR(CheckParent(request.parent()));
+  const auto after = HexDecode(request.page_token());
+  if (!after.ok()) return FieldError("page_token", "must come from the answer before");
+  return PageAfter{size, *after};
+}
+
 bool IsOf(const std::string& ledger, const std::string& parent) {
   return absl::StartsWith(ledger,
                           parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/"));
@@ -202,11 +217,7 @@ absl::Status ListingService::ForEachVisible(
 
 absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
     const v1::ListDatasetsRequest& request, const CallContext& call) {
-  RETURN_IF_ERROR(CheckNoUnknownFields(request));
-  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size()));
-  RETURN_IF_ERROR(CheckParent(request.parent()));
-  const auto after = HexDecode(request.page_token());
-  if (!after.ok()) return FieldError("page_token", "must come from the answer before");
+  ASSIGN_OR_RETURN(const PageAfter page, PageOf(request));
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
 
   std::map<std::string, LedgerRows> by_name;
@@ -220,11 +231,11 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   std::vector<LedgerRows> sets;
   std::vector<v1::DatasetSummary> datasets;
   size_t bytes = 0;
-  for (auto it = after->empty() ? by_name.begin() : by_name.upper_bound(*after);
+  for (auto it = page.after.empty() ? by_name.begin() : by_name.upper_bound(page.after);
        it != by_name.end(); ++it) {
     v1::DatasetSummary dataset = Describe(it->first, it->second);
     bytes += dataset.ByteSizeLong();
-    if (datasets.size() == page_size || (!datasets.empty() && bytes > kMaxAnswerBytes)) {
+    if (datasets.size() == page.size || (!datasets.empty() && bytes > kMaxAnswerBytes)) {
       response.set_next_page_token(HexEncode(datasets.back().name()));
       break;
     }
@@ -239,11 +250,7 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
 
 absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
     const v1::ListAttentionRequest& request, const CallContext& call) {
-  RETURN_IF_ERROR(CheckNoUnknownFields(request));
-  ASSIGN_OR_RETURN(const size_t page_size, PageSize(request.page_size()));
-  RETURN_IF_ERROR(CheckParent(request.parent()));
-  const auto after = HexDecode(request.page_token());
-  if (!after.ok()) return FieldError("page_token", "must come from the answer before");
+  ASSIGN_OR_RETURN(const PageAfter page, PageOf(request));
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
 
   std::vector<v1::AttentionItem> items;
@@ -252,7 +259,7 @@ absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
   const absl::Time now = absl::Now();
   RETURN_IF_ERROR(
       ForEachVisible(request.parent(), "", call, [&](std::shared_ptr<const LedgerRow> row) {
-        if (IsOfServer(row->ledger.name())) return true;
+        if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
         AddAttention(*row, now, items);
         by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
         return true;
@@ -277,10 +284,10 @@ absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
   response.set_total(in_order.size());
   Set(now, *response.mutable_server_time());
   size_t bytes = 0;
-  for (auto it = in_order.upper_bound(*after); it != in_order.end(); ++it) {
+  for (auto it = in_order.upper_bound(page.after); it != in_order.end(); ++it) {
     bytes += it->second.ByteSizeLong();
     const size_t count = static_cast<size_t>(response.items_size());
-    if (count == page_size || (count > 0 && bytes > kMaxAnswerBytes)) {
+    if (count == page.size || (count > 0 && bytes > kMaxAnswerBytes)) {
       response.set_next_page_token(HexEncode(PlaceOf(response.items(response.items_size() - 1))));
       break;
     }

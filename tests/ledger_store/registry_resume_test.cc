@@ -290,12 +290,12 @@ TEST_F(RegistryResume, TakesNoOtherSignersWorkForDamage) {
     for (const int index : indices) block += std::string(7, '\0') + static_cast<char>(index);
     return block;
   };
-  EXPECT_EQ(*WithRegistration(last, of({3, 7}), 9), of({3, 7, 9}));
-  EXPECT_EQ(*WithRegistration(last, of({3, 7, 8}), 9), of({3, 7, 9}));
+  EXPECT_EQ(*WithRegistration(NameOf(0), last, of({3, 7}), 9), of({3, 7, 9}));
+  EXPECT_EQ(*WithRegistration(NameOf(0), last, of({3, 7, 8}), 9), of({3, 7, 9}));
   for (const auto& wrong : {of({}), of({7}), of({7, 3}), of({3, 8})})
-    EXPECT_TRUE(absl::IsDataLoss(WithRegistration(last, wrong, 9).status()));
+    EXPECT_TRUE(absl::IsDataLoss(WithRegistration(NameOf(0), last, wrong, 9).status()));
   last.points = 256;
-  EXPECT_EQ(*WithRegistration(last, of({3, 7}), 9), of({9})) << "a block of its own";
+  EXPECT_EQ(*WithRegistration(NameOf(0), last, of({3, 7}), 9), of({9})) << "a block of its own";
 }
 
 TEST_F(RegistryResume, PlacesThatDoNotRiseAreNotGivenOut) {
