@@ -144,7 +144,7 @@ function(dpledger_optimise_numeric_alone)
   get_property(targets GLOBAL PROPERTY DPLEDGER_COMPILED)
   list(REMOVE_ITEM targets ${numeric})
   foreach(target ${targets} dpledger_proto dpledger_grpc)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)  # a seventh less than -O1
+    dpledger_little_optimised(${target})
   endforeach()
 endfunction()
 
