@@ -278,7 +278,7 @@ class Proxy {
   static void Pass(int from, int to) {
     char bytes[4096];
     for (ssize_t got = 0; (got = ::read(from, bytes, sizeof bytes)) > 0;)
-      if (::write(to, bytes, static_cast<size_t>(got)) != got) return;
+      if (::send(to, bytes, static_cast<size_t>(got), MSG_NOSIGNAL) != got) return;
   }
   void Run(const std::string& server_folder) {
     for (int client = 0; (client = ::accept(listening_, nullptr, nullptr)) >= 0;) {
