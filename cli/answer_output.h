@@ -11,6 +11,7 @@
 #include "dpledger/v1/command.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/recompute_service.pb.h"
+#include "dpledger/v1/statement_service.pb.h"
 
 namespace dpledger::cli {
 
@@ -48,6 +49,11 @@ std::string ToText(const v1::SpoolsImported& imported);
 std::string ToText(const v1::RegistryFollowed& followed);
 std::string ToText(const v1::ContradictionProved& proved);
 std::string ToText(const v1::FileWritten& written);
+
+// Statements.
+std::string ToText(const v1::IssuedStatement& statement);
+std::string ToText(const v1::ListStatementsResponse& list);
+std::string ToText(const v1::StatementChecked& checked);
 
 // Budgets.
 std::string ToText(const v1::ComputeBudgetResponse& answer);

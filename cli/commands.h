@@ -48,6 +48,8 @@ void AddProfileCommand(flags::App& app, Command& chosen);
 // recompute start, list, show, cancel.
 void AddRecomputeCommands(flags::App& app, Command& chosen);
 void AddStatementCommand(flags::App& app, Command& chosen);
+// statements list, check, withdraw.
+void AddStatementsCommands(flags::App& app, Command& chosen);
 void AddAuditCommand(flags::App& app, Command& chosen);
 void AddCalibrateCommand(flags::App& app, Command& chosen);
 // ledger create, append, show, read, seal, and the commands below.

@@ -71,6 +71,9 @@ const std::map<std::string, Advice>& Advices() {
       {kStatementClass,
        {"The epsilon that is claimed in the file is not what the signed entries come to.",
         "Use the epsilon that `dpledger ledger verify --delta` computes from the entries"}},
+      {kDocumentClass,
+       {"Nobody answers for this document, or not any more.",
+        "Ask whoever gave it to you for one that stands: `dpledger statements list` has them"}},
       {kTrustClass,
        {"Without a key from elsewhere, a ledger that somebody made up looks the same.",
         "Get the key from the server's owner, not with the file, and give it with --key or "

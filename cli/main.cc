@@ -59,6 +59,7 @@ void Describe(flags::App& app, Command& chosen, std::function<std::string()>& te
   AddQuestionCommands(app, chosen);
   AddProfileCommand(app, chosen);
   AddStatementCommand(app, chosen);
+  AddStatementsCommands(app, chosen);
   AddAuditCommand(app, chosen);
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);

@@ -125,6 +125,47 @@ std::string ToText(const v1::ListTokensResponse& list) { return TokensText(list.
 
 std::string ToText(const v1::RevokeTokenResponse& revoked) { return TokensText(revoked.tokens()); }
 
+std::string ToText(const v1::IssuedStatement& statement) {
+  const v1::Issuer& issuer = statement.issuer();
+  std::string text =
+      Row("statement", statement.number(), " about ", statement.has_dataset() ? "data set " : "",
+          Shown(statement.has_dataset() ? statement.dataset() : statement.ledger()));
+  text += Row("title", Shown(statement.title()));
+  text += Row("stated by", Shown(issuer.name()), ", ", Shown(issuer.role()), ", ",
+              Shown(issuer.organization()));
+  text += Row("issued", TimeText(statement.issue_time()), " by ",
+              statement.caller().empty() ? "(not asked)" : statement.caller());
+  text += Row("valid until",
+              issuer.has_valid_until() ? TimeText(issuer.valid_until()) : "no end is stated");
+  text += statement.has_epsilon() ? BoundRow("epsilon", statement.epsilon())
+                                  : Row("epsilon", "refused");
+  if (statement.regime() == v1::ODOMETER) text += Row("which is", kOdometerText);
+  text += Row("delta", TextNear(statement.delta()));
+  text += Row("Markdown", "SHA-256 ", statement.markdown_sha256());
+  text += Row("HTML", "SHA-256 ", statement.html_sha256());
+  if (statement.has_withdrawal()) {
+    const v1::StatementWithdrawal& withdrawal = statement.withdrawal();
+    text += Row("WITHDRAWN", TimeText(withdrawal.time()), " by ",
+                withdrawal.caller().empty() ? "(not asked)" : withdrawal.caller(), ": ",
+                Shown(withdrawal.reason()));
+  }
+  return text;
+}
+
+std::string ToText(const v1::ListStatementsResponse& list) {
+  return absl::StrJoin(
+      list.statements(), "\n",
+      [](std::string* text, const v1::IssuedStatement& one) { *text += ToText(one); });
+}
+
+std::string ToText(const v1::StatementChecked& checked) {
+  return Row("file", Shown(checked.file()), ", SHA-256 ", checked.sha256()) +
+         Row("register", Shown(checked.origin()), " at ", checked.size(), " entries, ",
+             checked.verified() ? "signed by a key of yours"
+                                : "NOT VERIFIED: give the server's key, --key") +
+         ToText(checked.statement());
+}
+
 // The newest stands last, where a terminal ends.
 std::string ToText(const v1::AccessRead& read) {
   return absl::StrJoin(

@@ -1,7 +1,10 @@
-#include <iostream>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -14,7 +17,7 @@
 namespace dpledger::cli {
 namespace {
 
-constexpr size_t kMaxDatasetBytes = 256;
+constexpr size_t kMaxDatasetBytes = 256, kMaxIssuerBytes = 256;
 
 enum class Form { kMarkdown, kHtml, kJson };
 
@@ -27,6 +30,8 @@ struct StatementFlags {
   uint64_t up_to_sequence = 0;
   MethodFlags method;
   std::string output;
+  bool issue = false;
+  v1::Issuer issuer;
 
   void Check() const;
 };
@@ -36,10 +41,22 @@ void StatementFlags::Check() const {
   RefuseIf((of_ledger && of_dataset) || (!of_ledger && !of_dataset && !place.AtRest()), "--ledger",
            "give --ledger NAME or --dataset NAME");
   RefuseIf(up_to_sequence > 0 && of_dataset, "--up-to", "is for --ledger only");
+  RefuseIf(issue && place.AtRest(), "--issue", "needs a server, which keeps the register");
+  RefuseIf(issue && (output.empty() || output == "-"), "--output",
+           "must name a file with --issue: the register does not keep the document");
+  for (const auto& [flag, given] : {std::pair{"--organization", !issuer.organization().empty()},
+                                    {"--issuer", !issuer.name().empty()},
+                                    {"--role", !issuer.role().empty()}}) {
+    RefuseIf(issue && !given, flag, "must be given with --issue");
+    RefuseIf(!issue && given, flag, "is for --issue");
+  }
+  RefuseIf(!issue && issuer.has_valid_until(), "--valid-until", "is for --issue");
 }
 
-// The statement without its two forms in words.
+// The statement without its two forms in words; of one that was issued they are kept, for nobody
+// else has them.
 v1::Statement FieldsOf(v1::Statement statement) {
+  if (statement.has_issued()) return statement;
   statement.clear_html();
   statement.clear_markdown();
   return statement;
@@ -81,19 +98,32 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
   request.set_delta(flags.delta);
   request.set_up_to_sequence(flags.up_to_sequence);
   *request.mutable_options() = flags.method.Options();
-  ASSIGN_OR_RETURN(v1::Statement statement, calls.Ask(request));
-  calls.Assume(*statement.mutable_answer()->mutable_details());
-  const std::string text = TextOf(statement, out.json() ? Form::kJson : flags.form);
+  v1::IssueStatementRequest issue;
+  if (flags.issue) {
+    *issue.mutable_statement() = request;
+    *issue.mutable_issuer() = flags.issuer;
+  }
+  // Before the statement is issued: the register would have one that nobody has.
+  std::optional<bundle::NewFile> file;
   if (!flags.output.empty() && flags.output != "-") {
-    ASSIGN_OR_RETURN(bundle::NewFile file, bundle::NewFile::Make(flags.output));
-    RETURN_IF_ERROR(file.Write(text));
-    RETURN_IF_ERROR(file.Commit());
+    ASSIGN_OR_RETURN(bundle::NewFile made, bundle::NewFile::Make(flags.output));
+    file.emplace(std::move(made));
+  }
+  ASSIGN_OR_RETURN(v1::Statement statement, flags.issue ? calls.Ask(issue) : calls.Ask(request));
+  calls.Assume(*statement.mutable_answer()->mutable_details());
+  if (file.has_value()) {
+    const std::string text = TextOf(statement, flags.form);
+    RETURN_IF_ERROR(file->Write(text));
+    RETURN_IF_ERROR(file->Commit());
+    if (flags.issue)
+      out.Note(absl::StrCat("statement ", statement.issued().number(), " of the register"));
     v1::FileWritten written;
     written.set_file(flags.output);
     written.set_bytes(text.size());
     return out.Answer(written);
   }
   if (out.json()) return out.Answer("", FieldsOf(std::move(statement)));
+  const std::string text = TextOf(statement, flags.form);
   for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
     out.Line(std::string(line));
   }
@@ -103,14 +133,17 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
 }  // namespace
 
 void AddStatementCommand(flags::App& app, Command& chosen) {
-  auto [command, flags] =
-      AddCommand(app, "statement",
-                 "The full guarantee of a ledger or of a data set, for people to print and sign.",
-                 "  dpledger statement --ledger mnist --server 127.0.0.1:7070\n"
-                 "  dpledger statement --store run.ledger\n"
-                 "  dpledger statement --dataset adult --format html --output adult.html --server "
-                 "127.0.0.1:7070",
-                 Print, chosen);
+  auto [command, flags] = AddCommand(
+      app, "statement",
+      "The full guarantee of a ledger or of a data set, for people to print and sign.",
+      "  dpledger statement --ledger mnist --server 127.0.0.1:7070\n"
+      "  dpledger statement --store run.ledger\n"
+      "  dpledger statement --dataset adult --format html --output adult.html --server "
+      "127.0.0.1:7070\n"
+      "  dpledger statement --ledger mnist --server 127.0.0.1:7070 --issue --organization "
+      "'Our hospital' --issuer 'Research data office' --role controller --valid-until "
+      "2027-12-31 --format html --output mnist.html",
+      Print, chosen);
   AddLedgerName(command, "--ledger", flags.ledger, "about this ledger");
   AddText(command, "--dataset", flags.dataset, kMaxDatasetBytes,
           "about all ledgers over this data set");
@@ -124,6 +157,21 @@ void AddStatementCommand(flags::App& app, Command& chosen) {
            "a ledger only: the first so many of its entries; default: all");
   flags.method.AddTo(command);
   command.add_option("--output", flags.output, "write it to this file")->type_name("FILE");
+  command.add_flag("--issue", flags.issue,
+                   "enters it into the server's register, as stated by whom these name:");
+  AddText(command, "--organization", *flags.issuer.mutable_organization(), kMaxIssuerBytes,
+          "who answers for it");
+  AddText(command, "--issuer", *flags.issuer.mutable_name(), kMaxIssuerBytes,
+          "the person or office that states it");
+  AddText(command, "--role", *flags.issuer.mutable_role(), kMaxIssuerBytes, "in which role");
+  AddTaken(command, "--valid-until", "DATE", "the day, in UTC, on whose beginning it ends",
+           [&issuer = flags.issuer](const std::string& text) -> std::string {
+             absl::Time day;
+             if (text.size() != 10 || !absl::ParseTime("%Y-%m-%d", text, &day, nullptr))
+               return Wrong("must be YYYY-MM-DD", text);
+             issuer.mutable_valid_until()->set_seconds(absl::ToUnixSeconds(day));
+             return "";
+           });
 }
 
 }  // namespace dpledger::cli

@@ -33,6 +33,7 @@ inline constexpr char kForkClass[] = "fork";            // with its parent's bun
 inline constexpr char kBudgetClass[] = "budget";        // with its budget's bundle
 inline constexpr char kEventsClass[] = "events";        // events.jsonl
 inline constexpr char kStatementClass[] = "statement";  // statement.json
+inline constexpr char kDocumentClass[] = "document";    // a statement that was issued
 inline constexpr char kTrustClass[] = "trust";          // nobody that the auditor named signed
 
 // "<where>: <what>".

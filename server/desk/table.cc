@@ -286,19 +286,52 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
 
 // ---- StatementService ----
 
+template <typename About>
+Resource ResourceOf(const About& about) {
+  return about.has_dataset() ? Resource{Resource::Kind::kDataset, about.dataset()}
+                             : LedgerCalled(about.ledger());
+}
+
 // It holds answers, and the checkpoints that they are bound to.
 Demands DemandsOfStatement(const v1::GetStatementRequest& request) {
-  const Resource about = request.has_dataset()
-                             ? Resource{Resource::Kind::kDataset, request.dataset()}
-                             : LedgerCalled(request.ledger());
+  const Resource about = ResourceOf(request);
   return {{Permission::kAsk, about}, {Permission::kVerify, about}};
 }
 
+// Who may write notes about the data may also answer for a statement about it, and take it back.
+Demands DemandsOfIssue(const v1::IssueStatementRequest& request) {
+  Demands demands = DemandsOfStatement(request.statement());
+  demands.push_back({Permission::kCorrect, ResourceOf(request.statement())});
+  return demands;
+}
+
 void AddStatementService(StatementService* service, std::vector<Method>& rows) {
-  rows.push_back(
-      ForEach<v1::GetStatementRequest>(Permission::kAsk, DemandsOfStatement,
-                                       Unary("StatementService", "GetStatement", Pool::kQuery,
-                                             service, &StatementService::GetStatement)));
+  using S = StatementService;
+  const auto unary = [&](const char* name, auto method, Pool pool = Pool::kQuery) {
+    return Unary("StatementService", name, pool, service, method);
+  };
+  rows.push_back(ForEach<v1::GetStatementRequest>(Permission::kAsk, DemandsOfStatement,
+                                                  unary("GetStatement", &S::GetStatement)));
+  rows.push_back(ForEach<v1::IssueStatementRequest>(Permission::kCorrect, DemandsOfIssue,
+                                                    unary("IssueStatement", &S::IssueStatement)));
+  rows.push_back(For<v1::WithdrawStatementRequest>(
+      Permission::kCorrect, [](const auto& request) { return ResourceOf(request); },
+      unary("WithdrawStatement", &S::WithdrawStatement)));
+  // Who has a document may ask whether it is one that was issued.
+  const auto all = [](const auto&) { return Resource{Resource::Kind::kProject, "projects/-"}; };
+  rows.push_back(For<v1::FindStatementRequest>(
+      Permission::kList, all, unary("FindStatement", &S::FindStatement, Pool::kAudit)));
+  Method list = For<v1::ListStatementsRequest>(Permission::kList, all,
+                                               unary("ListStatements", &S::ListStatements));
+  list.hide = [](Message& message, const std::function<bool(const Demand&)>& allowed) {
+    auto& statements = *static_cast<v1::ListStatementsResponse&>(message).mutable_statements();
+    statements.erase(std::remove_if(statements.begin(), statements.end(),
+                                    [&](const v1::IssuedStatement& one) {
+                                      return !allowed({Permission::kAsk, ResourceOf(one)});
+                                    }),
+                     statements.end());
+  };
+  rows.push_back(std::move(list));
 }
 
 // ---- RecomputeService ----

@@ -14,6 +14,7 @@ namespace dpledger::server {
 // them.
 inline constexpr std::string_view kAccessRecordProject = "projects/access-record";
 inline constexpr std::string_view kRecomputationsProject = "projects/recomputations";
+inline constexpr std::string_view kStatementsProject = "projects/statements";
 
 // What the access record calls reads beyond those that it names one by one.
 inline constexpr char kOthers[] = "(others)";

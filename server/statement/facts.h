@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "dpledger/v1/statement_service.pb.h"
 #include "questions/answers.h"
 
@@ -36,6 +37,9 @@ struct Facts {
   // The entries that are covered, by ledger, in the order of `ledgers`.
   std::vector<v1::Statement::LedgerCheckpoint> checkpoints;
   std::string version;
+  absl::Time time;
+  // Who states it, and under which number. Without hashes: the documents do not hold their own.
+  std::optional<v1::IssuedStatement> issued;
 };
 
 }  // namespace dpledger::server::statement

@@ -103,12 +103,16 @@ void SectionBuilder::Add(const std::string& name, const std::string& label,
 
 void SectionBuilder::AddOrOpen(const std::string& name, const std::string& label,
                                const std::string& value, v1::Statement::Source source,
-                               const std::string& open) {
+                               const std::string& open, v1::Statement::Source open_source) {
   if (value.empty()) {
-    Add(name, label, open, v1::Statement::NOT_STATED);
+    Add(name, label, open, open_source);
   } else {
     Add(name, label, value, source);
   }
+}
+
+void SectionBuilder::AddTable(v1::Statement::Table table) {
+  *sections_.back().mutable_table() = std::move(table);
 }
 
 std::string Grouped(const Facts& facts, const TextOfLedger& text) {

@@ -15,9 +15,12 @@ class SectionBuilder {
   void Begin(const std::string& heading);
   void Add(const std::string& name, const std::string& label, const std::string& value,
            v1::Statement::Source source);
-  // NOT_STATED with `open` if `value` is empty.
+  // NOT_STATED with `open` if `value` is empty; or NOT_APPLICABLE.
   void AddOrOpen(const std::string& name, const std::string& label, const std::string& value,
-                 v1::Statement::Source source, const std::string& open);
+                 v1::Statement::Source source, const std::string& open,
+                 v1::Statement::Source open_source = v1::Statement::NOT_STATED);
+  // In place of fields of which each ledger says something else.
+  void AddTable(v1::Statement::Table table);
   std::vector<v1::Statement::Section> Take() { return std::move(sections_); }
 
  private:

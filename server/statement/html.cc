@@ -20,7 +20,7 @@ constexpr char kHead[] = R"(<!DOCTYPE html>
 <meta name="referrer" content="no-referrer">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-@page { size: A4; margin: 20mm 18mm; }
+@page { size: A4; margin: 20mm 18mm; @bottom-right { content: counter(page) " / " counter(pages); } }
 body { color: #000; background: #fff; font: 10.5pt/1.45 serif; max-width: 174mm; margin: 0 auto; }
 h1 { font-size: 16pt; line-height: 1.25; }
 h2 { font-size: 12pt; margin: 1.4em 0 0.3em; break-after: avoid; }
@@ -32,6 +32,12 @@ dt { font-weight: bold; }
 dt span { font-weight: normal; font-style: italic; }
 dd { margin: 0; white-space: pre-line; }
 .open dd { border: 1pt dashed #000; padding: 0.2em 0.5em; }
+table { border-collapse: collapse; width: 100%; font-size: 9pt; margin: 0.6em 0; }
+th, td { border: 0.5pt solid #999; padding: 0.2em 0.4em; text-align: left; vertical-align: top; }
+td { overflow-wrap: anywhere; white-space: pre-line; }
+tr { break-inside: avoid; }
+.sign { margin-top: 3em; display: flex; gap: 10mm; }
+.sign span { flex: 1; border-top: 0.5pt solid #000; padding-top: 0.2em; font-size: 9pt; }
 pre { font-size: 8.5pt; white-space: pre-wrap; margin: 0.3em 0 1em; }
 footer { margin-top: 2em; font-size: 9pt; }
 </style>
@@ -74,6 +80,24 @@ std::string HtmlOf(const v1::Statement::Field& field) {
       "</dt><dd>", Apart(field.value()), "</dd></div>\n");
 }
 
+std::string RowOf(const google::protobuf::RepeatedPtrField<std::string>& cells, const char* kind) {
+  std::string row = "<tr>";
+  for (const std::string& cell : cells)
+    absl::StrAppend(&row, "<", kind, ">", Apart(cell), "</", kind, ">");
+  return row + "</tr>\n";
+}
+
+std::string HtmlOf(const v1::Statement::Table& table) {
+  std::string text =
+      absl::StrCat("<table>\n<thead>", RowOf(table.columns(), "th"), "</thead>\n<tbody>\n");
+  for (const v1::Statement::Table::Row& row : table.rows()) text += RowOf(row.cells(), "td");
+  return text + "</tbody>\n</table>\n";
+}
+
+// To be filled in by hand.
+constexpr char kSignature[] =
+    "<p class=\"sign\"><span>Place and date</span><span>Signature</span></p>\n";
+
 }  // namespace
 
 std::string ToHtml(const v1::Statement& statement) {
@@ -81,12 +105,15 @@ std::string ToHtml(const v1::Statement& statement) {
                                   "</title>\n</head>\n<body>\n");
   absl::StrAppend(&page, "<h1>", kPageTitle, ": ", Apart(statement.title()), "</h1>\n");
   absl::StrAppend(&page, "<p class=\"result\">", Escaped(ResultText(statement)), "</p>\n");
+  if (statement.has_issued())
+    absl::StrAppend(&page, "<p>", Apart(IssuerText(statement.issued())), "</p>\n");
   absl::StrAppend(&page, "<p>", Escaped(statement.answer().in_words()), "</p>\n");
   absl::StrAppend(&page, "<p>", Escaped(kOpenText), "</p>\n");
   for (const v1::Statement::Section& section : statement.sections()) {
     absl::StrAppend(&page, "<h2>", Escaped(section.heading()), "</h2>\n<dl>\n");
     for (const v1::Statement::Field& field : section.fields()) page += HtmlOf(field);
     page += "</dl>\n";
+    if (section.has_table()) page += HtmlOf(section.table());
   }
   absl::StrAppend(&page, "<h2>", kCheckpointHeading, "</h2>\n<p>", Escaped(kCheckpointText),
                   "</p>\n");
@@ -95,6 +122,7 @@ std::string ToHtml(const v1::Statement& statement) {
                     ", root ", HexEncode(one.root_hash()), ":</p>\n<pre>", Escaped(one.note()),
                     "</pre>\n");
   }
+  if (statement.has_issued()) page += kSignature;
   absl::StrAppend(&page, "<footer>", TimeText(statement), ", dpledger ",
                   Escaped(statement.version()), "</footer>\n</body>\n</html>\n");
   return page;

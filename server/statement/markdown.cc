@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/absl_view.h"
 #include "base/hex.h"
@@ -54,11 +55,30 @@ std::string Escaped(std::string_view text, std::string_view indent) {
   return escaped;
 }
 
+std::string RowOf(const google::protobuf::RepeatedPtrField<std::string>& cells) {
+  std::string row = "|";
+  for (const std::string& cell : cells) {
+    const std::string line = absl::StrReplaceAll(cell, {{"\n", "; "}});
+    absl::StrAppend(&row, " ", Escaped(line, ""), " |");
+  }
+  return row + "\n";
+}
+
+std::string TableOf(const v1::Statement::Table& table) {
+  std::string text = RowOf(table.columns()) + "|";
+  for (int i = 0; i < table.columns_size(); ++i) text += "---|";
+  text += "\n";
+  for (const v1::Statement::Table::Row& row : table.rows()) text += RowOf(row.cells());
+  return text;
+}
+
 }  // namespace
 
 std::string ToMarkdown(const v1::Statement& statement) {
   std::string page = absl::StrCat("# ", kPageTitle, ": ", Escaped(statement.title(), ""), "\n\n");
   absl::StrAppend(&page, "**", Escaped(ResultText(statement), ""), "**\n\n");
+  if (statement.has_issued())
+    absl::StrAppend(&page, Escaped(IssuerText(statement.issued()), ""), "\n\n");
   absl::StrAppend(&page, Escaped(statement.answer().in_words(), ""), "\n\n");
   absl::StrAppend(&page, kOpenText, "\n");
   for (const v1::Statement::Section& section : statement.sections()) {
@@ -69,6 +89,7 @@ std::string ToMarkdown(const v1::Statement& statement) {
                       source.empty() ? "" : absl::StrCat(" (", source, ")"), ": ",
                       Escaped(field.value(), "  "), "\n");
     }
+    if (section.has_table()) absl::StrAppend(&page, "\n", TableOf(section.table()));
   }
   absl::StrAppend(&page, "\n## ", kCheckpointHeading, "\n\n", kCheckpointText, "\n");
   for (const v1::Statement::LedgerCheckpoint& one : statement.checkpoints()) {

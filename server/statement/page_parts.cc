@@ -16,6 +16,10 @@ std::string SourceWords(v1::Statement::Source source) {
       return "computed";
     case v1::Statement::NOT_STATED:
       return "not stated";
+    case v1::Statement::STATED:
+      return "stated";
+    case v1::Statement::NOT_APPLICABLE:
+      return "does not apply";
     default:
       return "";
   }
@@ -34,6 +38,15 @@ std::string ResultText(const v1::Statement& statement) {
   if (IsOdometer(answer)) return OdometerText(answer);
   return absl::StrCat("ε ≤ ", UpperText(answer.epsilon().upper()),
                       " at δ = ", StatedText(answer.delta()));
+}
+
+std::string IssuerText(const v1::IssuedStatement& issued) {
+  const v1::Issuer& issuer = issued.issuer();
+  return absl::StrCat(
+      "Stated by ", issuer.name(), ", ", issuer.role(), ", ", issuer.organization(), ", on ",
+      DayText(issued.issue_time()),
+      issuer.has_valid_until() ? absl::StrCat("; valid until ", DayText(issuer.valid_until())) : "",
+      ". Statement ", CountText(issued.number()), " of this server's register.");
 }
 
 }  // namespace dpledger::server::statement

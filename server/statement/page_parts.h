@@ -15,14 +15,15 @@ inline constexpr char kCheckpointText[] =
     "number again.";
 inline constexpr char kOpenText[] =
     "What is marked \"not stated\" nobody has said. It stays open, and the guarantee does not "
-    "cover "
-    "it.";
+    "cover it. What is marked \"does not apply\" leaves nothing open.";
 
-// "declared", "recorded", "computed", "not stated"; "" for a note.
+// "declared", "recorded", "computed", "stated", "not stated", "does not apply"; "" for a note.
 std::string SourceWords(v1::Statement::Source source);
 // "2026-11-22 20:34 UTC"
 std::string TimeText(const v1::Statement& statement);
 // The line below the title: ε and δ, or that ε is refused.
 std::string ResultText(const v1::Statement& statement);
+// The line below that of a statement that was issued: by whom, and until when it holds.
+std::string IssuerText(const v1::IssuedStatement& issued);
 
 }  // namespace dpledger::server::statement

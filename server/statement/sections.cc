@@ -17,6 +17,8 @@ constexpr auto kRecorded = v1::Statement::RECORDED;
 constexpr auto kComputed = v1::Statement::COMPUTED;
 constexpr auto kNotStated = v1::Statement::NOT_STATED;
 constexpr auto kNote = v1::Statement::SOURCE_UNSPECIFIED;
+constexpr auto kStated = v1::Statement::STATED;
+constexpr auto kNotApplicable = v1::Statement::NOT_APPLICABLE;
 
 // What the ledger says of itself as a part of the answer; null if it cannot be accounted for.
 const v1::LedgerReference* ReferenceOf(const LedgerFacts& ledger) {
@@ -88,6 +90,26 @@ void AddUnit(const Facts& facts, SectionBuilder& builder) {
 
 // ---- 3. What is released ----
 
+std::string RoundsText(const LedgerFacts& one) {
+  const v1::LedgerReference* reference = ReferenceOf(one);
+  if (reference == nullptr) return "";
+  if (one.declaration().kind() == v1::BUDGET)
+    return "none: a budget sets aside what its runs may release";
+  return CountText(reference->rounds());
+}
+
+std::string PlannedText(const LedgerFacts& one) {
+  const uint64_t planned = one.declaration().planned_rounds();
+  return planned == 0 ? "" : CountText(planned);
+}
+
+// Whether every ledger's parameters are of this kind.
+bool AllAre(const Facts& facts, v1::Parameters parameters) {
+  return std::all_of(facts.ledgers.begin(), facts.ledgers.end(), [&](const LedgerFacts& one) {
+    return one.declaration().parameters() == parameters;
+  });
+}
+
 void AddReleased(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("3. What is released");
   builder.AddOrOpen(
@@ -96,42 +118,62 @@ void AddReleased(const Facts& facts, SectionBuilder& builder) {
       kDeclared,
       "not stated; the trainer could have declared it. The accounting counts every noised sum as "
       "released");
-  builder.AddOrOpen("rounds", "Rounds that released something",
-                    Listed(facts,
-                           [](const LedgerFacts& one) -> std::string {
-                             const v1::LedgerReference* reference = ReferenceOf(one);
-                             if (reference == nullptr) return "";
-                             if (one.declaration().kind() == v1::BUDGET) {
-                               return "none: a budget sets aside what its runs may release";
-                             }
-                             return CountText(reference->rounds());
-                           }),
-                    kRecorded, "the entries cannot be accounted for");
-  builder.AddOrOpen("planned_rounds", "Rounds that were planned",
-                    Listed(facts,
-                           [](const LedgerFacts& one) -> std::string {
-                             const uint64_t planned = one.declaration().planned_rounds();
-                             return planned == 0 ? "" : CountText(planned);
-                           }),
-                    kDeclared, "not stated; the trainer could have declared them");
+  if (facts.ledgers.size() > 1) return;  // the table says it
+  builder.AddOrOpen("rounds", "Rounds that released something", Listed(facts, RoundsText),
+                    kRecorded, "not known: the entries cannot be accounted for");
+  const bool adaptive = AllAre(facts, v1::ADAPTIVE);
+  builder.AddOrOpen("planned_rounds", "Rounds that were planned", Listed(facts, PlannedText),
+                    kDeclared,
+                    adaptive ? "there is no plan: parameters are adaptive"
+                             : "not stated; the trainer could have declared them",
+                    adaptive ? kNotApplicable : kNotStated);
 }
 
 // ---- 4. Sampling ----
+
+v1::Statement::Table ByLedger(const Facts& facts) {
+  v1::Statement::Table table;
+  for (const char* column : {"Ledger", "Entries", "Rounds", "Planned rounds",
+                             "Sampling as the entries state it", "Noise"}) {
+    table.add_columns(column);
+  }
+  for (size_t i = 0; i < facts.ledgers.size(); ++i) {
+    const LedgerFacts& one = facts.ledgers[i];
+    v1::Statement::Table::Row& row = *table.add_rows();
+    row.add_cells(one.ledger.name());
+    row.add_cells(CountText(facts.checkpoints[i].size()));
+    for (const auto& text : {RoundsText, PlannedText, SamplingText, NoiseText}) {
+      const std::string cell = text(one);
+      row.add_cells(cell.empty() ? "–" : cell);
+    }
+  }
+  return table;
+}
 
 void AddSampling(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("4. Sampling");
   builder.AddOrOpen("sampling_accounted", "Sampling as it was accounted",
                     absl::StrJoin(facts.answer.details().schemes(), ", "), kComputed,
                     facts.answer.has_epsilon() ? "no sampling was met"
-                                               : "nothing was accounted: epsilon is refused");
-  builder.AddOrOpen("sampling_recorded", "Sampling as the entries state it",
-                    Listed(facts, SamplingText), kRecorded, "no entry states a sample");
+                                               : "nothing was accounted: epsilon is refused",
+                    kNotApplicable);
+  const bool one = facts.ledgers.size() == 1;
+  if (one) {
+    builder.AddOrOpen("sampling_recorded", "Sampling as the entries state it",
+                      Listed(facts, SamplingText), kRecorded, "no entry states a sample",
+                      facts.ledgers[0].own.has_value() ? kNotApplicable : kNotStated);
+  }
   builder.Add("sampling_done", "Sampling as it was done",
               "not stated in the ledger: its entries are the trainer's word. The trainer's code, "
               "or an audit of it, could show it",
               kNotStated);
-  builder.AddOrOpen("noise", "Noise", Listed(facts, NoiseText), kRecorded,
-                    "no round states its noise");
+  if (one) {
+    builder.AddOrOpen("noise", "Noise", Listed(facts, NoiseText), kRecorded,
+                      "no round states its noise",
+                      facts.ledgers[0].own.has_value() ? kNotApplicable : kNotStated);
+  } else {
+    builder.AddTable(ByLedger(facts));
+  }
 }
 
 // ---- 5. Accounting ----
@@ -152,11 +194,12 @@ std::string FilterText(const Facts& facts) {
 
 void AddAccounting(const Facts& facts, SectionBuilder& builder) {
   const v1::AnswerDetails& details = facts.answer.details();
+  const bool fixed = AllAre(facts, v1::FIXED);
   builder.Begin("5. Accounting");
   builder.AddOrOpen("method", "Method that answered", details.method(), kComputed,
-                    "none: epsilon is refused");
+                    "none: epsilon is refused", kNotApplicable);
   builder.AddOrOpen("regime", "What the number promises", details.guarantee(), kComputed,
-                    "nothing: epsilon is refused");
+                    "nothing: epsilon is refused", kNotApplicable);
   builder.AddOrOpen(
       "parameters", "How parameters were chosen",
       Grouped(facts,
@@ -170,9 +213,10 @@ void AddAccounting(const Facts& facts, SectionBuilder& builder) {
                                                                one.declaration().filter();
                                                            return filter.ShortDebugString();
                                                          }),
-                    kDeclared, "none is declared");
+                    kDeclared, fixed ? "none is needed: parameters are fixed" : "none is declared",
+                    fixed ? kNotApplicable : kNotStated);
   builder.AddOrOpen("assumptions", "What the number assumes", Lines(details.assumptions()),
-                    kComputed, "nothing was accounted");
+                    kComputed, "nothing was accounted", kNotApplicable);
   if (details.warnings_size() > 0) {
     builder.Add("warnings", "What to know about the number", Lines(details.warnings()), kComputed);
   }
@@ -374,6 +418,38 @@ void AddRecord(const Facts& facts, SectionBuilder& builder) {
               "not stated in the ledger; the trainer could publish them", kNotStated);
 }
 
+// ---- 9. Who states it ----
+
+void AddIssuer(const Facts& facts, SectionBuilder& builder) {
+  builder.Begin("9. Who states it");
+  if (!facts.issued.has_value()) {
+    builder.Add("issuer", "Who states it",
+                "nobody: the server wrote it for whoever asked, and nobody answers for it. "
+                "Somebody does for a statement that is issued",
+                kNotStated);
+    return;
+  }
+  const v1::Issuer& issuer = facts.issued->issuer();
+  builder.Add("organization", "Organization", issuer.organization(), kStated);
+  builder.Add("issuer_name", "Name", issuer.name(), kStated);
+  builder.Add("role", "Role", issuer.role(), kStated);
+  builder.Add("valid_until", "Valid until",
+              issuer.has_valid_until() ? DayText(issuer.valid_until()) : "no end is stated",
+              kStated);
+  builder.AddOrOpen("caller", "Who issued it, by the credentials that the server checked",
+                    facts.issued->caller(), kRecorded, "the server does not ask who calls",
+                    kNotApplicable);
+  builder.Add("number", "Number in the server's register of statements",
+              CountText(facts.issued->number()), kRecorded);
+  builder.Add(
+      "how_to_check", "How to check this document",
+      "\"dpledger statements check FILE --server ADDRESS\" looks for the SHA-256 of the file "
+      "in the register, verifies the register's signature, and says whether the statement "
+      "was withdrawn. In the register's bundle the entry of this number holds the SHA-256: "
+      "with that no server is needed",
+      kNote);
+}
+
 }  // namespace
 
 std::string TitleOf(const Facts& facts) {
@@ -396,6 +472,7 @@ std::vector<v1::Statement::Section> SectionsOf(const Facts& facts) {
   AddGuarantee(facts, facts.answer.in_words(), builder);
   AddTuning(builder);
   AddRecord(facts, builder);
+  AddIssuer(facts, builder);
   return builder.Take();
 }
 

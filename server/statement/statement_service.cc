@@ -6,17 +6,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/hex.h"
 #include "base/status.h"
 #include "events/field_checks.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
 #include "questions/answer_profile.h"
 #include "questions/answers.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/statement/attack.h"
 #include "server/statement/pages.h"
 #include "server/statement/sections.h"
+#include "server/statement/words.h"
 
 namespace dpledger::server {
 namespace {
@@ -27,6 +31,7 @@ using statement::LedgerFacts;
 // A page that people print; a question about more ledgers is answered by ComputeEpsilon.
 constexpr size_t kMostLedgers = 1000;
 constexpr size_t kMostDatasetBytes = 256;
+constexpr size_t kMostIssuerBytes = 256;
 
 absl::Status CheckRequest(const v1::GetStatementRequest& request) {
   RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
@@ -90,6 +95,55 @@ absl::Status Answer(const questions::Subject& subject, const v1::AccountingOptio
     return curve.status();
   }
   return absl::OkStatus();
+}
+
+// Texts that people answer with their name for.
+absl::Status CheckIssuer(const v1::Issuer& issuer, absl::Time now) {
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"issuer.organization", issuer.organization()},
+      {"issuer.name", issuer.name()},
+      {"issuer.role", issuer.role()}};
+  for (const auto& [field, text] : texts) {
+    RETURN_IF_ERROR(events::Text(1, kMostIssuerBytes, field, text));
+    if (statement::Shown(text) != text || text.find('\n') != text.npos) {
+      return FieldError(field, absl::StrCat("must be one line without hidden characters, got ",
+                                            events::Quoted(text)));
+    }
+  }
+  if (!issuer.has_valid_until()) return absl::OkStatus();
+  constexpr int64_t kDay = 24 * 60 * 60, kYear10000 = 253'402'300'800;
+  const int64_t until = issuer.valid_until().seconds();
+  if (issuer.valid_until().nanos() != 0 || until % kDay != 0 || until >= kYear10000 ||
+      until <= absl::ToUnixSeconds(now)) {
+    return FieldError(
+        "issuer.valid_until",
+        absl::StrCat("must be a day in the future, at 00:00 UTC, got ", until, " s after 1970"));
+  }
+  return absl::OkStatus();
+}
+
+std::string HashOf(const std::string& document) {
+  return HexEncode(merkle::ToBytes(merkle::Sha256({document})));
+}
+
+// The whole statement.
+v1::Statement Written(const Facts& facts) {
+  v1::Statement made;
+  made.set_title(statement::TitleOf(facts));
+  for (v1::Statement::Section& section : statement::SectionsOf(facts)) {
+    *made.add_sections() = std::move(section);
+  }
+  *made.mutable_answer() = facts.answer;
+  for (const v1::Statement::LedgerCheckpoint& one : facts.checkpoints) {
+    *made.add_checkpoints() = one;
+  }
+  made.mutable_time()->set_seconds(absl::ToUnixSeconds(facts.time));
+  made.set_version(facts.version);
+  if (facts.issued.has_value()) *made.mutable_issued() = *facts.issued;
+  const std::string markdown = statement::ToMarkdown(made);
+  made.set_html(statement::ToHtml(made));
+  made.set_markdown(markdown);
+  return made;
 }
 
 }  // namespace
@@ -196,8 +250,8 @@ absl::Status StatementService::Bind(uint64_t up_to_sequence, const CallContext& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Statement> StatementService::GetStatement(const v1::GetStatementRequest& request,
-                                                             const CallContext& call) {
+absl::StatusOr<Facts> StatementService::Gather(const v1::GetStatementRequest& request,
+                                               const CallContext& call) {
   RETURN_IF_ERROR(CheckRequest(request));
   const accountant::Limits limits = accounting_.LimitsOf(call);
   Facts facts;
@@ -209,25 +263,51 @@ absl::StatusOr<v1::Statement> StatementService::GetStatement(const v1::GetStatem
   }
   facts.answer.set_delta(facts.delta);
   facts.version = questions::Version();
+  facts.time = clock_.Now();
   RETURN_IF_ERROR(Find(request, limits.deadline, call, facts));
   RETURN_IF_ERROR(Account(request, limits, accounting_.MayCountFor(call), facts));
   RETURN_IF_ERROR(Bind(request.up_to_sequence(), call, facts));
   facts.answer.set_in_words(statement::AttackWords(facts));
+  return facts;
+}
 
+absl::StatusOr<v1::Statement> StatementService::GetStatement(const v1::GetStatementRequest& request,
+                                                             const CallContext& call) {
+  ASSIGN_OR_RETURN(const Facts facts, Gather(request, call));
+  return Written(facts);
+}
+
+absl::StatusOr<v1::Statement> StatementService::IssueStatement(
+    const v1::IssueStatementRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(CheckIssuer(request.issuer(), clock_.Now()));
+  absl::StatusOr<Facts> facts = Gather(request.statement(), call);
+  RETURN_IF_ERROR(PrefixField("statement", facts.status()));
+  v1::IssuedStatement& issued = facts->issued.emplace();
+  if (facts->of_dataset) {
+    issued.set_dataset(facts->name);
+  } else {
+    issued.set_ledger(facts->name);
+  }
+  issued.set_title(statement::TitleOf(*facts));
+  *issued.mutable_issuer() = request.issuer();
+  issued.set_caller(call.NameInEntries());
+  issued.mutable_issue_time()->set_seconds(absl::ToUnixSeconds(facts->time));
+  issued.set_delta(facts->delta);
+  if (facts->answer.has_epsilon()) {
+    *issued.mutable_epsilon() = facts->answer.epsilon();
+    issued.set_regime(facts->answer.details().regime());
+  }
   v1::Statement made;
-  made.set_title(statement::TitleOf(facts));
-  for (v1::Statement::Section& section : statement::SectionsOf(facts)) {
-    *made.add_sections() = std::move(section);
-  }
-  *made.mutable_answer() = facts.answer;
-  for (v1::Statement::LedgerCheckpoint& one : facts.checkpoints) {
-    *made.add_checkpoints() = std::move(one);
-  }
-  made.mutable_time()->set_seconds(absl::ToUnixSeconds(clock_.Now()));
-  made.set_version(facts.version);
-  const std::string markdown = statement::ToMarkdown(made);
-  made.set_html(statement::ToHtml(made));
-  made.set_markdown(markdown);
+  RETURN_IF_ERROR(register_.Enter(
+      [&](uint64_t number) -> absl::StatusOr<v1::IssuedStatement> {
+        issued.set_number(number);
+        made = Written(*facts);
+        made.mutable_issued()->set_markdown_sha256(HashOf(made.markdown()));
+        made.mutable_issued()->set_html_sha256(HashOf(made.html()));
+        return made.issued();
+      },
+      call));
   return made;
 }
 

@@ -14,6 +14,7 @@
 #include "server/questions/accounting_service.h"
 #include "server/signing/signed_logs.h"
 #include "server/statement/facts.h"
+#include "server/statement/register.h"
 #include "server/summaries/ledger_finder.h"
 
 namespace dpledger::server {
@@ -23,12 +24,34 @@ class StatementService {
   // All must outlive the service.
   StatementService(LedgerStore* store, SignedLogs* logs, AccountingService* accounting,
                    LedgerFinder* finder, Clock* clock = Clock::System())
-      : store_(*store), logs_(*logs), accounting_(*accounting), finder_(*finder), clock_(*clock) {}
+      : store_(*store),
+        logs_(*logs),
+        accounting_(*accounting),
+        finder_(*finder),
+        clock_(*clock),
+        register_(store, logs) {}
 
   absl::StatusOr<v1::Statement> GetStatement(const v1::GetStatementRequest& request,
                                              const CallContext& call);
+  absl::StatusOr<v1::Statement> IssueStatement(const v1::IssueStatementRequest& request,
+                                               const CallContext& call);
+  absl::StatusOr<v1::FindStatementResponse> FindStatement(const v1::FindStatementRequest& request,
+                                                          const CallContext& call) {
+    return register_.Find(request, call);
+  }
+  absl::StatusOr<v1::ListStatementsResponse> ListStatements(
+      const v1::ListStatementsRequest& request, const CallContext& call) {
+    return register_.List(request, call);
+  }
+  absl::StatusOr<v1::IssuedStatement> WithdrawStatement(const v1::WithdrawStatementRequest& request,
+                                                        const CallContext& call) {
+    return register_.Withdraw(request, clock_.Now(), call);
+  }
 
  private:
+  // All that the statement says, bound to checkpoints.
+  absl::StatusOr<statement::Facts> Gather(const v1::GetStatementRequest& request,
+                                          const CallContext& call);
   // The ledgers that the request is about, with all their writers.
   absl::Status Find(const v1::GetStatementRequest& request, absl::Time deadline,
                     const CallContext& call, statement::Facts& facts);
@@ -42,6 +65,7 @@ class StatementService {
   AccountingService& accounting_;
   LedgerFinder& finder_;
   Clock& clock_;
+  StatementRegister register_;
 };
 
 }  // namespace dpledger::server

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 #include "accountant/numeric/rounding.h"
 #include "base/absl_view.h"
 #include "base/decimal_text.h"
@@ -99,6 +100,10 @@ std::string OdometerText(const v1::Statement::Answer& answer) {
                       std::isfinite(upper) ? "≤ " : "has ", UpperText(upper),
                       ", but for a probability of ", StatedText(answer.delta()),
                       " (an odometer: no differential privacy)");
+}
+
+std::string DayText(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
 }
 
 std::string AdjacencyWords(v1::Adjacency adjacency) {

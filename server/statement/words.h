@@ -36,6 +36,9 @@ bool IsOdometer(const v1::Statement::Answer& answer);
 // differential privacy)". Precondition: IsOdometer.
 std::string OdometerText(const v1::Statement::Answer& answer);
 
+// "2027-01-01", in UTC.
+std::string DayText(const google::protobuf::Timestamp& time);
+
 // "one record is added or removed".
 std::string AdjacencyWords(v1::Adjacency adjacency);
 

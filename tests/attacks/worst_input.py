@@ -56,6 +56,11 @@ SEEDS = {
     "AuditService/GetCheckpoint": {"log": LEDGER},
     "AuditService/GetTile": {"log": LEDGER, "path": "tile/entries/000.p/1"},
     "StatementService/GetStatement": {"ledger": LEDGER, "delta": 1e-5},
+    "StatementService/IssueStatement": {"statement": {"ledger": LEDGER, "delta": 1e-5},
+                                        "issuer": {"organization": "o", "name": "n", "role": "r"}},
+    "StatementService/FindStatement": {"sha256": "0" * 64},
+    "StatementService/ListStatements": {},
+    "StatementService/WithdrawStatement": {"number": "1", "ledger": LEDGER, "reason": "r"},
 }
 REALS = [0, 1e-300, 1e-12, 1e-5, 1e-3, .01, .5, 1, 1.5, 30, 1e6, 1e300, float("nan"), float("inf"), -1]
 

@@ -177,6 +177,13 @@ TEST_F(Answers, EveryCommandPrintsAMessage) {
 
   Expect<v1::Statement>(On({"statement", "--ledger", "run"}));
   Expect<v1::FileWritten>(On({"statement", "--ledger", "run", "--output", folder_.File("s")}));
+  const std::string issued = folder_.File("issued");
+  Expect<v1::FileWritten>(On({"statement", "--ledger", "run", "--output", issued, "--issue",
+                              "--organization", "o", "--issuer", "n", "--role", "r"}));
+  Expect<v1::ListStatementsResponse>(On({"statements", "list"}));
+  Expect<v1::StatementChecked>(On({"statements", "check", issued}));
+  Expect<v1::IssuedStatement>(
+      On({"statements", "withdraw", "1", "--ledger", "run", "--reason", "wrong"}));
 
   Expect<v1::Operation>(On({"recompute", "start", "--wait", "--request-id", "again"}));
   const RunResult begun = Dpledger(On({"recompute", "start", "--request-id", "again"}));

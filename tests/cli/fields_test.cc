@@ -344,6 +344,22 @@ TEST(AnswerFields, OfTokensAndAccessAreAllShown) {
   ExpectShown<v1::AccessRead>({{"access.time.nanos", kSeconds}}, {{}, {"access.reads"}});
 }
 
+TEST(AnswerFields, OfStatementsAreAllShown) {
+  const Reasons of_statement = {{"issuer.valid_until.nanos", kSeconds},
+                                {"issue_time.nanos", kSeconds},
+                                {"withdrawal.time.nanos", kSeconds},
+                                {"withdrawal.number", "the statement's own"},
+                                {"regime", "named where it is an odometer's"}};
+  ExpectShown<v1::IssuedStatement>(of_statement);
+  ExpectShown<v1::ListStatementsResponse>(Below("statements", of_statement) +
+                                          Reasons{{"next_page_token", "all pages are asked for"}});
+  ExpectShown<v1::StatementChecked>(Below("statement", of_statement));
+  v1::IssuedStatement odometer;
+  odometer.mutable_epsilon();
+  odometer.set_regime(v1::ODOMETER);
+  EXPECT_TRUE(absl::StrContains(cli::ToText(odometer), "no differential privacy"));
+}
+
 TEST(AnswerFields, OfListsAreThoseOfALine) {
   ExpectLine<v1::ListLedgersResponse>(
       {"ledgers.name", "ledgers.state", "ledgers.size", "ledgers.declaration.dataset",

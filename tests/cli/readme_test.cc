@@ -124,7 +124,7 @@ TEST(Docs, MarkedCommandsOfJsonPrintWhatItShows) { RunMarked("docs/json.md", 1);
 
 TEST(Docs, MarkedCommandsOfRecomputePrintWhatItShows) { RunMarked("docs/recompute.md", 5); }
 
-TEST(Docs, MarkedCommandsOfStatementsPrintWhatItShows) { RunMarked("docs/statements.md", 5); }
+TEST(Docs, MarkedCommandsOfStatementsPrintWhatItShows) { RunMarked("docs/statements.md", 10); }
 
 TEST(Docs, MarkedCommandsOfTuningPrintWhatItShows) { RunMarked("docs/tuning.md", 5); }
 

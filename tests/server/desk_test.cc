@@ -322,6 +322,16 @@ TEST(Permissions, ARequestNeedsAllThatItTouches) {
   EXPECT_EQ(demands("ReadEntries", read), (Wanted{{Permission::kReadEntries, ledger, "a"}}));
   read.set_for_export(true);
   EXPECT_EQ(demands("ReadEntries", read), (Wanted{{Permission::kExport, ledger, "a"}}));
+
+  v1::IssueStatementRequest issue;
+  issue.mutable_statement()->set_ledger("a");
+  EXPECT_EQ(demands("IssueStatement", issue), (Wanted{{Permission::kAsk, ledger, "a"},
+                                                      {Permission::kVerify, ledger, "a"},
+                                                      {Permission::kCorrect, ledger, "a"}}));
+  v1::WithdrawStatementRequest withdraw;
+  withdraw.set_dataset("d");
+  EXPECT_EQ(demands("WithdrawStatement", withdraw),
+            (Wanted{{Permission::kCorrect, Resource::Kind::kDataset, "d"}}));
 }
 
 TEST(Permissions, HealthAndReflectionNeedNone) {

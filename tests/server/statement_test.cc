@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -24,6 +25,7 @@ namespace {
 
 using accountant::FromText;
 using grpc::StatusCode;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -36,6 +38,15 @@ const std::string kOdd =
     "\u202Etxet\u200B";
 
 const std::string kLong(200, 'x');
+
+// What Make's rounds say of themselves.
+const std::string kSampling10 =
+    "10 rounds: Poisson sampling, each record independently with probability 0.01, of 60,000 "
+    "records";
+const std::string kSampling20 =
+    "20 rounds: Poisson sampling, each record independently with probability 0.01, of 60,000 "
+    "records";
+const std::string kNoise = "noise multiplier 1 in every round";
 
 class StatementTest : public testing::Test {
  protected:
@@ -65,6 +76,17 @@ class StatementTest : public testing::Test {
     }
     ADD_FAILURE() << "no field " << name;
     return {};
+  }
+
+  // The cells of the one table.
+  using Row = std::vector<std::string>;
+  std::vector<Row> Table() {
+    std::vector<Row> rows;
+    for (const auto& section : statement_.sections()) {
+      for (const auto& row : section.table().rows())
+        rows.emplace_back(row.cells().begin(), row.cells().end());
+    }
+    return rows;
   }
 
   RunningServer running_;
@@ -97,7 +119,7 @@ TEST_F(StatementTest, StatesEachPointOfTheListAndWhoSaysIt) {
       {"method", v1::Statement::COMPUTED},
       {"regime", v1::Statement::COMPUTED},
       {"parameters", v1::Statement::DECLARED},
-      {"filter", v1::Statement::NOT_STATED},
+      {"filter", v1::Statement::NOT_APPLICABLE},
       {"epsilon", v1::Statement::COMPUTED},
       {"delta", v1::Statement::COMPUTED},
       {"attack", v1::Statement::COMPUTED},
@@ -109,7 +131,8 @@ TEST_F(StatementTest, StatesEachPointOfTheListAndWhoSaysIt) {
       {"missing", v1::Statement::RECORDED},
       {"conflicts", v1::Statement::RECORDED},
       {"state", v1::Statement::RECORDED},
-      {"version", v1::Statement::COMPUTED}};
+      {"version", v1::Statement::COMPUTED},
+      {"issuer", v1::Statement::NOT_STATED}};
   for (const auto& [name, source] : wanted) EXPECT_EQ(Field(name).source(), source) << name;
   EXPECT_EQ(Field("rounds").value(), "1,000");
   EXPECT_EQ(Field("released").value(), "the final model");
@@ -200,7 +223,9 @@ TEST_F(StatementTest, RefusalIsPartOfTheStatement) {
   EXPECT_THAT(Field("epsilon").value(), HasSubstr("refused (ADAPTIVE_NOT_ANALYSED)"));
   EXPECT_THAT(statement_.answer().in_words(), HasSubstr("No bound is stated"));
   EXPECT_EQ(Field("rounds").value(), "10");
-  EXPECT_EQ(Field("method").source(), v1::Statement::NOT_STATED);
+  EXPECT_EQ(Field("method").source(), v1::Statement::NOT_APPLICABLE);
+  EXPECT_EQ(Field("planned_rounds").source(), v1::Statement::NOT_APPLICABLE);
+  EXPECT_EQ(Field("filter").source(), v1::Statement::NOT_STATED);
   EXPECT_THAT(statement_.html(), Not(HasSubstr("ε ≤")));
   EXPECT_THAT(statement_.markdown(), Not(HasSubstr("ε ≤")));
 }
@@ -257,7 +282,13 @@ TEST_F(StatementTest, OfADataSetCoversAllItsLedgers) {
   MustAsk("dataset: 'adult'");
   EXPECT_EQ(statement_.title(), "data set \"adult\": 2 ledgers, 4 entries");
   EXPECT_EQ(statement_.checkpoints_size(), 2);
-  EXPECT_EQ(Field("rounds").value(), kOne + ": 10\n" + kTwo + ": 20");
+  EXPECT_THAT(Table(), ElementsAre(Row{kOne, "2", "10", "–", kSampling10, kNoise},
+                                   Row{kTwo, "2", "20", "–", kSampling20, kNoise}));
+  EXPECT_THAT(statement_.markdown(),
+              HasSubstr("| Ledger | Entries | Rounds | Planned rounds | Sampling as the entries "
+                        "state it | Noise |\n|---|---|---|---|---|---|\n| " +
+                        kOne + " | 2 | 10 | – | "));
+  EXPECT_THAT(statement_.html(), HasSubstr("<td><bdi>" + kTwo + "</bdi></td><td><bdi>2</bdi>"));
   EXPECT_EQ(Field("released").value(), "a model");
   EXPECT_EQ(Field("other_ledgers").value(), "none on this server");
   const double both = statement_.answer().epsilon().upper();
@@ -273,7 +304,8 @@ TEST_F(StatementTest, OfADataSetThatDoesNotComposeSaysWhyAndWhatDiffers) {
   EXPECT_EQ(statement_.answer().refusal().reason(), "UNITS_DIFFER");
   EXPECT_EQ(Field("unit_of_privacy").value(),
             "example (in 1 ledger: " + kOne + ")\nuser (in 1 ledger: " + kTwo + ")");
-  EXPECT_EQ(Field("rounds").value(), kOne + ": 10\n" + kTwo + ": 20");
+  EXPECT_THAT(Table(), ElementsAre(Row{kOne, "2", "10", "–", kSampling10, kNoise},
+                                   Row{kTwo, "2", "20", "–", kSampling20, kNoise}));
 }
 
 TEST_F(StatementTest, RefusesWrongRequests) {
