@@ -1,6 +1,6 @@
 // What a reader has the server do: asking again, and statements.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openPage, settled } from "../browser.mjs";
@@ -239,6 +239,61 @@ export const cases = {
         const json = JSON.parse(await tab.evaluate(() => document.body.innerText));
         assert.deepEqual(json.sections, told.sections);
       }
+      assert.deepEqual(trouble, []);
+      await context.close();
+    },
+  ),
+
+  "a statement is issued, known by its document, and withdrawn": onServer(
+    async ({ server, browser }) => {
+      const { page: tab, context, trouble } = await openPage(browser, { acceptDownloads: true });
+      await tab.goto(`${server.base}/statement?ledger=adult-logistic-eps1&delta=1e-7`);
+      await says(tab, "None was issued about this.");
+      await tab.click(".title .actions >> text=Issue…");
+      await tab.fill("dialog >> label:has-text('Organization') >> input", "<b>Office</b>");
+      await tab.fill("dialog >> label:has-text('Person') >> input", "Data unit");
+      await tab.click("dialog >> text=Issue it");
+      // The browser wants the role.
+      assert.equal(
+        await tab.evaluate(() => document.querySelectorAll("dialog :invalid").length),
+        2,
+      );
+      await tab.fill("dialog >> label:has-text('Role') >> input", "controller");
+      await tab.fill("dialog >> input[type=date]", "2020-01-01");
+      await tab.click("dialog >> text=Issue it");
+      await says(tab, "issuer.valid_until: must be a day in the future");
+      await tab.fill("dialog >> input[type=date]", "2099-01-01");
+      await tab.click("dialog >> text=Issue it");
+      await says(tab, "Statement 1 of the register");
+      const [download] = await Promise.all([
+        tab.waitForEvent("download"),
+        tab.click("dialog >> text=Save the document"),
+      ]);
+      const file = join(server.folder, "issued.html");
+      await download.saveAs(file);
+      assert.match(readFileSync(file, "utf8"), /Stated by Data unit, controller, &lt;b&gt;Office/);
+      await tab.click("dialog >> [aria-label=Close]");
+      await says(tab, "is valid until 2099-01-01");
+      const { statements } = await server.call("StatementService/ListStatements", {});
+      assert.equal(statements[0].delta, 1e-7, "the delta that was looked at");
+
+      // By somebody who was handed the file.
+      await tab.goto(`${server.base}/statement`);
+      await says(tab, "Data unit, controller, <b>Office</b>");
+      const check = (path) => tab.setInputFiles("input[type=file]", path);
+      await check(file);
+      await says(tab, "issued.html is statement 1, as it was issued");
+      const changed = join(server.folder, "changed.html");
+      writeFileSync(changed, `${readFileSync(file, "utf8")} `);
+      await check(changed);
+      await says(tab, "changed.html was not issued here");
+      await server.call("StatementService/WithdrawStatement", {
+        number: "1",
+        ledger: nameOf("adult-logistic-eps1"),
+        reason: "a run was missing",
+      });
+      await check(file);
+      await says(tab, ": a run was missing");
       assert.deepEqual(trouble, []);
       await context.close();
     },

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { checked, command, outcomes, text, until, onBrowser, onServer } from "../case.mjs";
+import { checked, command, outcomes, says, text, until, onBrowser, onServer } from "../case.mjs";
 import { append, create, declared, fill, gaussian, nameOf, poisson, steps } from "../ledgers.mjs";
 import { sleep, startProgram, startServer } from "../server.mjs";
 
@@ -502,6 +502,57 @@ export const cases = {
         assert.deepEqual(trouble, []);
         await context.close();
       }
+    },
+  ),
+
+  "the verifier finds a document in the bundle of the register, without a server": onServer(
+    async ({ server, browser, bin, page }) => {
+      const issuer = { organization: "Office", name: "Data unit", role: "controller" };
+      const issue = (ledger) =>
+        server.call("StatementService/IssueStatement", {
+          statement: { ledger: nameOf(ledger) },
+          issuer,
+        });
+      const [first, second] = [await issue("adult-logistic-eps1"), await issue("adult-sealed-v1")];
+      await server.call("StatementService/WithdrawStatement", {
+        number: "2",
+        ledger: nameOf("adult-sealed-v1"),
+        reason: "a run was missing",
+      });
+      const file = (name) => join(server.folder, name);
+      const exported = (ledger, path) =>
+        command(bin, "ledger", "export", ledger, "--server", server.address, "--output", path);
+      exported("projects/statements/ledgers/register", file("register.bundle"));
+      exported("adult-logistic-eps1", file("run.bundle"));
+      writeFileSync(file("one.html"), first.html);
+      writeFileSync(file("two.md"), second.markdown);
+      writeFileSync(file("changed.html"), first.html.replace("0.9998", "0.5"));
+      const { page: tab, context, trouble } = await openPage(browser);
+      await tab.goto(`file://${page}/verifier/dpledger-verifier.html`);
+      const check = async (bundle, document) => {
+        await tab.setInputFiles("[aria-label='Statement file']", file(document));
+        await tab.setInputFiles("[aria-label='Bundle file']", file(bundle));
+        await says(tab, document);
+        await until(tab, () => document.querySelectorAll("[data-check]").length === 8);
+        return [(await outcomes(tab)).document, await text(tab)];
+      };
+      const [held, words] = await check("register.bundle", "one.html");
+      assert.equal(held, "held");
+      assert.match(words, /one.html is statement 1, stated by Data unit, controller, Office/);
+      const [withdrawn, why] = await check("register.bundle", "two.md");
+      assert.equal(withdrawn, "missing");
+      assert.match(why, /two.md is statement 2.*and withdrawn: a run was missing/);
+      assert.match(why, /are the ones that were signed, and your document does not stand/);
+      for (const [bundle, document, wanted] of [
+        ["register.bundle", "changed.html", /No entry has the SHA-256 of changed.html/],
+        ["run.bundle", "one.html", /This is no register of statements/],
+      ]) {
+        const [outcome, said] = await check(bundle, document);
+        assert.equal(outcome, "missing");
+        assert.match(said, wanted);
+      }
+      assert.deepEqual(trouble, []);
+      await context.close();
     },
   ),
 

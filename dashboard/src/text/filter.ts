@@ -120,7 +120,9 @@ export function faultOf(text: string, message: string, skipped = 0): Fault | und
   return { before, wrong, after: rest.slice(wrong.length), rule };
 }
 
-const OWN = "project = access-record OR project = recomputations";
+// The server's own projects, and what their ledgers say of a data set.
+const OWN_NAMES = ["access-record", "recomputations", "statements"];
+const OWN = OWN_NAMES.map((name) => `project = ${name}`).join(" OR ");
 // Whether the text stays itself between parentheses.
 function isClosed(text: string): boolean {
   let depth = 0;
@@ -140,4 +142,4 @@ export function apart(filter: string, own: boolean): { filter: string; skipped: 
   return { filter: `(${filter}) AND ${rule}`, skipped: 1 };
 }
 // What the server's own records are called among the data sets.
-export const isOwnDataset = (name = "") => name === "access-record" || name === "recomputations";
+export const isOwnDataset = (name = "") => OWN_NAMES.includes(name);

@@ -2,21 +2,34 @@
 // nothing. A page that a server sends cannot convict that server; this one can.
 import { render } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { hex } from "../api/bytes";
 import { Button, Title } from "../parts/parts";
+import { visible } from "../text/names";
+import type { Document } from "../verify/document_check";
 import { givenKeys } from "../verify/note";
+import { sha256 } from "../verify/sha256";
 import { Drop, KeysField, useChecks, Verdict } from "../verify/verdict";
 
 function Verifier() {
   const [keys, setKeys] = useState("");
   const [file, setFile] = useState<File | undefined>();
+  const [document, setDocument] = useState<Document | undefined>();
   const [tries, setTries] = useState(0);
   const given = givenKeys(keys).keys.map((key) => key.text);
-  const job = useMemo(() => file && { file, given, kept: [] }, [file, tries, given.join("\n")]);
+  const job = useMemo(
+    () => file && { file, given, kept: [], document },
+    [file, tries, document, given.join("\n")],
+  );
   const running = useChecks(job);
   const begin = (chosen: File) => {
     setFile(chosen);
     setTries(tries + 1); // the same file may have changed
   };
+  const takeDocument = async (chosen: File) =>
+    setDocument({
+      name: chosen.name,
+      sha256: hex(sha256(new Uint8Array(await chosen.arrayBuffer()))),
+    });
   return (
     <main>
       <Title
@@ -42,6 +55,12 @@ function Verifier() {
         <strong>Drop a bundle here</strong>
         <span>
           Made by <code>dpledger ledger export</code>
+        </span>
+      </Drop>
+      <Drop what="statement" take={takeDocument}>
+        <strong>{document ? visible(document.name) : "Were you handed a statement?"}</strong>
+        <span>
+          Drop it here beside the bundle of the register, <code>projects/statements</code>
         </span>
       </Drop>
       <KeysField value={keys} change={setKeys} />

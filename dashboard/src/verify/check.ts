@@ -4,6 +4,7 @@
 import { base64, hex, strictBase64 } from "../api/bytes";
 import { grouped } from "../text/numbers";
 import { dateWords } from "../text/dates";
+import { DocumentCheck, type Document } from "./document_check";
 import { EntriesCheck } from "./entries_check";
 import { FromBundle } from "./from_bundle";
 import { FromServer, type Place } from "./from_server";
@@ -16,7 +17,8 @@ import { consistent, same } from "./tree";
 
 // missing: what the reader asked for is not there. unfinished: the evidence is not whole.
 export type Outcome = "held" | "failed" | "none" | "missing" | "unfinished";
-type CheckId = "signature" | "entries" | "formed" | "registry" | "history" | "key" | "witness";
+type CheckId =
+  "signature" | "entries" | "formed" | "document" | "registry" | "history" | "key" | "witness";
 export interface Check {
   id: CheckId;
   outcome: Outcome;
@@ -42,6 +44,7 @@ export interface Job {
   given: string[]; // verifier keys that the reader gave for this check, which must have signed
   kept: string[]; // that the reader trusts, of whatever server
   seen?: Record<string, Seen>; // by origin
+  document?: Document; // that the ledger, a register of statements, must hold
 }
 export interface End {
   size: string;
@@ -60,6 +63,7 @@ const TITLES: Record<CheckId, string> = {
   registry: "In the registry",
   entries: "All entries",
   formed: "Well formed",
+  document: "Document",
   history: "Same history as before",
   key: "Key",
   witness: "Witness",
@@ -101,7 +105,8 @@ class Checks {
     this.last = now;
   }
   rest(why: string) {
-    for (const id of ORDER) this.report(id, "none", why, { ms: undefined });
+    const asked = ORDER.filter((id) => id !== "document" || this.job.document);
+    for (const id of asked) this.report(id, "none", why, { ms: undefined });
   }
 
   async all() {
@@ -170,7 +175,8 @@ class Checks {
 
     this.step = "entries";
     const total = Number(ledger.size);
-    const entries = new EntriesCheck(points, total);
+    const document = this.job.document && new DocumentCheck(this.job.document);
+    const entries = new EntriesCheck(points, total, document);
     this.entries = entries;
     let [bytes, shown] = [0, 0];
     await this.source.entries(entries, (more) => {
@@ -205,6 +211,10 @@ class Checks {
         "Numbers run from 0 without a gap, each entry says its own number and its writer’s, " +
           "times never go back.",
       );
+    }
+    if (document) {
+      const { outcome, text } = document.verdict(ledger.origin);
+      this.report("document", outcome, text);
     }
   }
 

@@ -1,6 +1,7 @@
 // Takes a ledger's entries in order: hashes them, follows the rules that their numbers, times and
 // writers keep, and compares every registered root. Needs a few kilobytes, whatever the size.
 import { hex } from "../api/bytes";
+import type { DocumentCheck } from "./document_check";
 import { Difference } from "./note";
 import type { ChainPoint } from "./registry";
 import { BODY, scan } from "./scan";
@@ -37,6 +38,7 @@ export class EntriesCheck {
   constructor(
     private readonly points: ChainPoint[],
     readonly size: number,
+    private readonly document?: DocumentCheck,
   ) {}
 
   // An entry bundle: each entry behind its length in 16 bits, exactly `width` of them.
@@ -51,6 +53,7 @@ export class EntriesCheck {
         throw new Difference(`entry ${this.tree.size} is cut off`);
       }
       if (!this.wrong) this.rules(bytes, from, to);
+      this.document?.take(bytes, from, to);
       leafInto(bytes, from, to, this.tree.next, 0);
       bottom.hashes.set(this.tree.next, 32 * bottom.width++);
       this.tree.add();

@@ -156,7 +156,11 @@ function verdictOf({ running, name, source }: VerdictProps): Verdict {
       : `The ${grouped(end.size)} entries ${shown} are the ones that were signed`;
   const missing = has("missing");
   if (missing) {
-    const asked = missing.id === "key" ? "by no key that you gave" : "without a witness of yours";
+    const asked =
+      {
+        key: "by no key that you gave",
+        document: "and your document does not stand",
+      }[missing.id as string] ?? "without a witness of yours";
     return { shape: "attend", tone: "warn", title: `${title}, ${asked}`, text: missing.text };
   }
   const received = new Date(running.started).toLocaleTimeString();
@@ -265,10 +269,11 @@ export function Verdict(props: VerdictProps) {
 }
 
 interface DropProps {
+  what?: string; // the kind of file
   take: (file: File) => void;
   children: ComponentChildren;
 }
-export function Drop({ take, children }: DropProps) {
+export function Drop({ what = "bundle", take, children }: DropProps) {
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const hover = (event: DragEvent, is: boolean) => {
@@ -291,14 +296,14 @@ export function Drop({ take, children }: DropProps) {
         ref={input}
         class="hidden"
         type="file"
-        aria-label="Bundle file"
+        aria-label={`${what[0].toUpperCase()}${what.slice(1)} file`}
         tabIndex={-1}
         onChange={(event) => {
           taken(event.currentTarget.files);
           event.currentTarget.value = "";
         }}
       />
-      <Button onClick={() => input.current?.click()}>Choose a bundle file</Button>
+      <Button onClick={() => input.current?.click()}>Choose a {what} file</Button>
     </div>
   );
 }

@@ -4,19 +4,20 @@ import { useState } from "preact/hooks";
 import { fromBase64, hex } from "../api/bytes";
 import { call, CallError } from "../api/client";
 import { useFound } from "../api/find";
-import type { Statement as Message, StatementField } from "../api/types";
+import type { Statement as Message, StatementField, StatementTable } from "../api/types";
 import { useCall } from "../api/use_call";
 import { Ask } from "../parts/ask";
 import { Chooser } from "../parts/chooser";
 import { download } from "../parts/download";
 import { EpsilonBlock, termsOf } from "../parts/epsilon";
-import { A, Awaited, Button, Card, Failed, Hash, Section, Title } from "../parts/parts";
+import { A, Awaited, Button, Card, Failed, Hash, Section, Table, Title } from "../parts/parts";
 import { datasetAddress, go, keeping, ledgerAddress, statementAddress } from "../router";
 import { quoted } from "../text/filter";
 import { fullName, Name, shortName, visible } from "../text/names";
 import { grouped, number } from "../text/numbers";
 import { Time } from "../text/time";
 import { spaced } from "../text/words";
+import { CheckDocument, Issue, Register } from "./issued";
 import { Refused } from "./refused";
 import { ALL, statementRequest } from "./requests";
 
@@ -63,6 +64,10 @@ function Choose() {
           </Button>
         </form>
       </Card>
+      <CheckDocument />
+      <Section title="Statements that were issued">
+        <Register />
+      </Section>
     </>
   );
 }
@@ -82,18 +87,37 @@ function Field({ of: { label, value, source } }: { of: StatementField }) {
   );
 }
 
-const Actions = ({ of: statement, name }: { of: Message; name: string }) => {
-  const { markdown = "", html = "", ...json } = statement;
+const ByLedger = ({ of: { columns = [], rows = [] } }: { of: StatementTable }) => (
+  <Table
+    columns={columns.map((label, i) => ({ label, width: [220, 70, 80, 80][i] }))}
+    rows={rows.map(({ cells = [] }) => ({
+      key: cells[0],
+      cells: cells.map((cell) => visible(cell)),
+    }))}
+  />
+);
+
+const saveHtml = (name: string, { html = "" }: Message) =>
+  download(`statement-${name}.html`, "text/html", html);
+
+interface ActionsProps {
+  of: Message;
+  name: string;
+  issue: () => void;
+}
+const Actions = ({ of: statement, name, issue }: ActionsProps) => {
+  const { markdown = "", html: _, ...json } = statement;
   const write = (end: string, type: string, text: string) => () =>
     download(`statement-${name}.${end}`, type, text);
   const text = JSON.stringify(json, null, 2);
   return (
     <>
       <Button onClick={write("md", "text/markdown", markdown)}>Markdown</Button>
-      <Button onClick={write("html", "text/html", html)}>HTML</Button>
+      <Button onClick={() => saveHtml(name, statement)}>HTML</Button>
       <Button onClick={write("json", "application/json", text)}>JSON</Button>
-      <Button class="button primary" onClick={() => print()}>
-        Print
+      <Button onClick={() => print()}>Print</Button>
+      <Button class="button primary" onClick={issue}>
+        Issue…
       </Button>
     </>
   );
@@ -115,13 +139,14 @@ function Written({ of: { answer = {}, sections = [], checkpoints = [] } }: { of:
           </div>
         )}
       </Card>
-      {sections.map(({ heading, fields = [] }) => (
+      {sections.map(({ heading, fields = [], table }) => (
         <Card key={heading} title={visible(heading)}>
           <dl>
             {fields.map((field) => (
               <Field key={field.name} of={field} />
             ))}
           </dl>
+          {table && <ByLedger of={table} />}
         </Card>
       ))}
       <Section title="Bound to">
@@ -146,6 +171,8 @@ export function Statement({ ledger, dataset }: { ledger?: string; dataset?: stri
 function One({ ledger, dataset }: { ledger?: string; dataset?: string }) {
   const statement = useCall("StatementService/GetStatement", statementRequest(ledger, dataset));
   const { data } = statement;
+  const [issuing, setIssuing] = useState(false);
+  const [issued, setIssued] = useState(0);
   const ask = <Ask shown={data && number(data.answer?.delta)} total={ledger && ""} />;
   const name = ledger ? shortName(fullName(ledger)) : dataset;
   const about = (
@@ -173,11 +200,22 @@ function One({ ledger, dataset }: { ledger?: string; dataset?: string }) {
             checkpoints below cover.
           </>
         }
-        actions={<Actions of={data} name={name ?? ""} />}
+        actions={<Actions of={data} name={name ?? ""} issue={() => setIssuing(true)} />}
       />
       {ask}
       <Awaited of={statement} what="the newest statement" />
       <Written of={data} />
+      <Section title="Issued about this">
+        <Register ledger={ledger && fullName(ledger)} dataset={dataset} version={issued} />
+      </Section>
+      {issuing && (
+        <Issue
+          request={statementRequest(ledger, dataset)}
+          issued={() => setIssued(issued + 1)}
+          close={() => setIssuing(false)}
+          save={(made) => saveHtml(`${name}-${made.issued?.number}`, made)}
+        />
+      )}
     </>
   );
 }
