@@ -12,8 +12,8 @@
 namespace dpledger::accountant {
 namespace {
 
-// Additions: about a second.
-constexpr double kGreatestEncoderWork = 1e9;
+constexpr char kTooManyParticipations[] =
+    "mechanism matrix_mechanism: the encoders together have too many participations to work out";
 
 // Of a vector of this squared norm, with noise z for one of norm one.
 absl::StatusOr<Interval> MultiplierOf(Interval squared, Interval z) {
@@ -46,7 +46,7 @@ absl::Status Resolver::AddEncoded(const TreeEncoder& tree, double noise_stddev, 
   const auto* participation = std::get_if<Participation>(&tree.schedule);
   RETURN_IF_ERROR(OnlyWhereStepsStay());
   const auto participations = static_cast<double>(participation->max_participations);
-  RETURN_IF_ERROR(SpendEncoderWork(64 * participations * participations));
+  RETURN_IF_ERROR(SpendWork(64 * participations * participations, kTooManyParticipations));
   ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(SquaredSensitivity(tree, *participation),
                                                       Quotient(noise_stddev, 1)));
   return AddUnsampled(noise, count);
@@ -68,8 +68,9 @@ absl::Status Resolver::AddEncoded(const ToeplitzEncoder& toeplitz, double noise_
   }
   const auto& participation = std::get<Participation>(toeplitz.schedule);
   RETURN_IF_ERROR(OnlyWhereStepsStay());
-  RETURN_IF_ERROR(SpendEncoderWork(static_cast<double>(participation.max_participations) *
-                                   static_cast<double>(toeplitz.coefficients.size())));
+  RETURN_IF_ERROR(SpendWork(static_cast<double>(participation.max_participations) *
+                                static_cast<double>(toeplitz.coefficients.size()),
+                            kTooManyParticipations));
   ASSIGN_OR_RETURN(const Interval noise,
                    MultiplierOf(SquaredSensitivity(toeplitz, participation), z));
   return AddUnsampled(noise, count);
@@ -111,20 +112,11 @@ absl::Status Resolver::AddBins(const Encoder& encoder, const BallsInBins& bins, 
                                    "sample by cyclic_poisson)"));
   }
   RETURN_IF_ERROR(OnlySingleRecords(what));
-  RETURN_IF_ERROR(SpendEncoderWork(WorkOfOverlaps(encoder, bins)));
+  RETURN_IF_ERROR(SpendWork(WorkOfOverlaps(encoder, bins), kTooManyParticipations));
   const BinOverlaps overlaps = OverlapsOf(encoder, bins);
   ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(overlaps.own, z));
   if (bins.bins == 1) return AddUnsampled(noise, count);
   return AddCurve(BracketOfBins(overlaps, z), count);
-}
-
-absl::Status Resolver::SpendEncoderWork(double additions) {
-  encoder_work_ += additions;
-  if (encoder_work_ <= kGreatestEncoderWork) return absl::OkStatus();
-  return WithReason(
-      absl::ResourceExhaustedError("mechanism matrix_mechanism: the encoders together have too "
-                                   "many participations to work out"),
-      {"QUERY_TOO_LARGE", {}});
 }
 
 absl::Status Resolver::OnlyWhereStepsStay() const {

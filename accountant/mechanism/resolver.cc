@@ -13,6 +13,9 @@
 namespace dpledger::accountant {
 namespace {
 
+// Additions: about a second.
+constexpr double kGreatestWork = 1e9;
+
 absl::Status TooMany(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"COUNT_TOO_LARGE", {}});
 }
@@ -166,6 +169,12 @@ absl::Status Resolver::AddPair(const std::string& key, Pair upper, Pair lower, u
         {std::move(upper), std::move(lower), std::move(renyi), 0, fixed_size});
   }
   return AddCount(count, composition_.pairs[it->second].count);
+}
+
+absl::Status Resolver::SpendWork(double additions, std::string_view refusal) {
+  work_ += additions;
+  if (work_ <= kGreatestWork) return absl::OkStatus();
+  return WithReason(absl::ResourceExhaustedError(ToAbsl(refusal)), {"QUERY_TOO_LARGE", {}});
 }
 
 absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count, double rho) {

@@ -68,6 +68,10 @@ class Resolver {
   Composition& composition() { return composition_; }
   // The pair added by that key.
   PairStep& PairAt(const std::string& key) { return composition_.pairs[pairs_.at(key)]; }
+  bool HasPair(const std::string& key) const { return pairs_.contains(key); }
+  // RESOURCE_EXHAUSTED (QUERY_TOO_LARGE), with `refusal` as the message, once the mechanisms of a
+  // history take more than about a second to work out.
+  absl::Status SpendWork(double additions, std::string_view refusal);
 
   // `count` runs of a matrix mechanism, by its encoder: a sensitivity, or one whose records take
   // part by a schedule.
@@ -140,7 +144,6 @@ class Resolver {
                          uint64_t count);
   template <typename Encoder>
   absl::Status AddBins(const Encoder& encoder, const BallsInBins& bins, Interval z, uint64_t count);
-  absl::Status SpendEncoderWork(double additions);
   absl::Status OnlyWhereStepsStay() const;
 
   const Neighbours neighbours_;
@@ -156,7 +159,7 @@ class Resolver {
   std::map<EpochKey, NoiseCounts> disjoint_, allocated_;
   // By rounds, missing ones, z.lower, z.upper, whether it grows.
   std::map<std::tuple<uint64_t, uint64_t, double, double, bool>, uint64_t> allocations_;
-  double encoder_work_ = 0;  // of matrix encoders so far
+  double work_ = 0;  // of matrix encoders and shuffles so far
 };
 
 }  // namespace dpledger::accountant
