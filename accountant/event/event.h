@@ -29,6 +29,7 @@
 #include "accountant/event/mechanisms/sampled_with_replacement.h"
 #include "accountant/event/mechanisms/sampled_without_replacement.h"
 #include "accountant/event/mechanisms/self_composed.h"
+#include "accountant/event/mechanisms/shuffled.h"
 #include "accountant/event/mechanisms/single_epoch_tree_aggregation.h"
 #include "accountant/event/mechanisms/truncated_subsampled_gaussian.h"
 #include "accountant/event/mechanisms/unsupported.h"
@@ -144,7 +145,7 @@ struct Mechanism {
   uint64_t count = 1;
   std::variant<NoOp, NonPrivate, Unsupported, Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian,
                RandomizedResponse, EpsilonDelta, ZCDp, ExponentialMechanism, PermuteAndFlip,
-               ReportNoisyMax, MixtureOfGaussians, TruncatedSubsampledGaussian,
+               ReportNoisyMax, Shuffled, MixtureOfGaussians, TruncatedSubsampledGaussian,
                SingleEpochTreeAggregation, MatrixMechanism, RenyiCurve, PoissonSampled,
                SampledWithoutReplacement, SampledWithReplacement, RepeatAndSelect, SelfComposed,
                Composed>

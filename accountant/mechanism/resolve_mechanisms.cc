@@ -9,6 +9,7 @@
 #include "accountant/mechanism/resolver.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pair/sampling.h"
+#include "accountant/pair/shuffled.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
@@ -19,6 +20,9 @@ constexpr double kGreatestDistance = 1e100;
 // In deviations: where a loss grid may hold too little of a discrete Gaussian's losses, and its
 // Rényi curve says more.
 constexpr double kFarApart = 20;
+
+// Additions for each unit of ShuffledWork.
+constexpr double kShuffledStep = 6;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -157,6 +161,25 @@ absl::Status ReportNoisyMax::AddTo(Resolver& resolver, uint64_t count) const {
   const auto least_noise = noise == Noise::kExponential ? TwoCandidates::Noise::kExponential
                                                         : TwoCandidates::Noise::kGumbel;
   return resolver.AddChoice({least_noise, least}, epsilon, noise == Noise::kGumbel, count);
+}
+
+// A blank value is one of the randomizer's, so that ZERO_OUT is a replacement.
+absl::Status Shuffled::AddTo(Resolver& resolver, uint64_t count) const {
+  if (resolver.neighbours().declared == Adjacency::kAddOrRemoveOne ||
+      resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne) {
+    return resolver.NoAnalysis(
+        "mechanism shuffled (the number of reports shows who is there; declare REPLACE_ONE, or "
+        "ZERO_OUT)");
+  }
+  RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism shuffled"));
+  if (local_epsilon == 0) return absl::OkStatus();  // it reveals nothing
+  const std::string key = absl::StrCat("shuffled ", Bits(local_epsilon), " ", people);
+  if (resolver.HasPair(key)) return resolver.AddPair(key, {}, {}, count);
+  RETURN_IF_ERROR(resolver.SpendWork(
+      kShuffledStep * ShuffledWork(local_epsilon, people),
+      "mechanism shuffled: too many different ones; round `people` down and local_epsilon up"));
+  return resolver.AddPair(key, ShuffledPair(local_epsilon, people, Bound::kUpper),
+                          ShuffledPair(local_epsilon, people, Bound::kLower), count);
 }
 
 absl::Status MixtureOfGaussians::AddTo(Resolver& resolver, uint64_t count) const {

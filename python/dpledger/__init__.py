@@ -24,9 +24,9 @@ from .messages import (
     NegativeBinomialTrials, NonPrivate, NoOp, OneRunAudit, Participation, PermuteAndFlip, Poisson,
     PoissonSampled, PoissonTrials, RandomAllocation, RandomizedResponse, RenyiCurve,
     RepeatAndSelect, ReportNoisyMax, RoundsEvent, SampledWithoutReplacement, SampledWithReplacement,
-    SamplingEvent, SelfComposed, SingleEpochTreeAggregation, SumQuery, SumQueryEvent,
-    ToeplitzEncoder, TreeEncoder, TruncatedPoisson, TruncatedSubsampledGaussian, Unsupported,
-    WithoutReplacement, WithReplacement, ZCDp)
+    SamplingEvent, SelfComposed, Shuffled, SingleEpochTreeAggregation, SumQuery,
+    SumQueryEvent, ToeplitzEncoder, TreeEncoder, TruncatedPoisson, TruncatedSubsampledGaussian,
+    Unsupported, WithoutReplacement, WithReplacement, ZCDp)
 
 __version__: str  # the library's, which is of the same build
 
@@ -48,8 +48,8 @@ __all__ = ["Answer", "AuditResult", "BallsInBins", "BinomialTrials", "Calibratio
            "PoissonSampled", "PoissonTrials", "Profile", "RandomAllocation", "RandomizedResponse",
            "Recorder", "RenyiCurve", "RepeatAndSelect", "ReportNoisyMax", "Round", "RoundsEvent",
            "SampledWithReplacement", "SampledWithoutReplacement", "Sampler", "SamplingEvent",
-           "SelfComposed", "SingleEpochTreeAggregation", "Statement", "Store", "SumQuery",
-           "SumQueryEvent", "ToeplitzEncoder", "TreeEncoder", "TruncatedPoisson",
-           "TruncatedSubsampledGaussian", "TuningCost", "Unsupported", "Verification",
-           "WithReplacement", "WithoutReplacement", "WrongType", "ZCDp", "audit", "calibrate",
-           "delta", "dp_sgd", "epsilon", "profile", "statement", "tuning"]
+           "SelfComposed", "Shuffled", "SingleEpochTreeAggregation", "Statement",
+           "Store", "SumQuery", "SumQueryEvent", "ToeplitzEncoder", "TreeEncoder",
+           "TruncatedPoisson", "TruncatedSubsampledGaussian", "TuningCost", "Unsupported",
+           "Verification", "WithReplacement", "WithoutReplacement", "WrongType", "ZCDp", "audit",
+           "calibrate", "delta", "dp_sgd", "epsilon", "profile", "statement", "tuning"]

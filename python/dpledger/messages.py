@@ -784,6 +784,30 @@ class ReportNoisyMax(Message):
         self.count = count
 
 
+class Shuffled(Message):
+    """Each of `people` sends one report, made of that person's value alone by one randomizer, the same for all, and
+    a shuffler removes who sent which. REPLACE_ONE, and ZERO_OUT where a person of a blank value sends a report of
+    it: the number of reports is public.
+
+    local_epsilon: of the randomizer: ε between any two values, a blank one included; >= 0
+    people: at least so many, in [1, 2^53]
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    local_epsilon: float
+    people: int
+    count: int = 1
+    _wire = (
+        (1, "local_epsilon", "double", ""),
+        (2, "people", "uint64", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+    def __init__(self, local_epsilon: float, people: int, count: int = 1) -> None:
+        self.local_epsilon = local_epsilon
+        self.people = people
+        self.count = count
+
+
 class Participation(Message):
     """In which steps a record's contributions may be: at most max_participations, any two at least min_separation
     apart. ZERO_OUT and REPLACE_ONE only, as removal would shift the steps of the other records.
@@ -2027,7 +2051,7 @@ MechanismEvent = Union[
     NoOp, NonPrivate, Unsupported, Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian, RandomizedResponse,
     EpsilonDelta, ZCDp, ExponentialMechanism, PermuteAndFlip, MixtureOfGaussians, PoissonSampled,
     SampledWithoutReplacement, SampledWithReplacement, TruncatedSubsampledGaussian, SingleEpochTreeAggregation,
-    RepeatAndSelect, SelfComposed, Composed, MatrixMechanism, RenyiCurve, ReportNoisyMax]
+    RepeatAndSelect, SelfComposed, Composed, MatrixMechanism, RenyiCurve, ReportNoisyMax, Shuffled]
 SamplingScheme = Union[
     Poisson, WithoutReplacement, WithReplacement, FullBatch, DisjointBatches, RandomAllocation, TruncatedPoisson]
 Event = Union[
@@ -2067,6 +2091,7 @@ FOLDED: Dict[str, Dict[int, Tuple[str, Any]]] = {
         23: ("matrix_mechanism", MatrixMechanism),
         24: ("renyi_curve", RenyiCurve),
         25: ("report_noisy_max", ReportNoisyMax),
+        26: ("shuffled", Shuffled),
     },
     "SamplingScheme": {
         2: ("poisson", Poisson),

@@ -64,6 +64,35 @@ Truth Selection(bool together, std::function<double(double ahead)> first) {
   };
 }
 
+// How often each of so many values is reported, where each person reports the true one with odds of
+// e^local to each other one: the worst of all values of the others.
+Truth Shuffles(double local, size_t people, size_t values) {
+  const auto law = [=](size_t own, size_t others) {
+    Law counts(static_cast<size_t>(std::pow(people + 1, values)));
+    counts[0] = 1;
+    const double total = std::exp(local) + static_cast<double>(values) - 1;
+    for (size_t i = 0; i < people; ++i) {
+      const size_t value = i == 0 ? own : others % values;
+      if (i > 0) others /= values;
+      Law after(counts.size());
+      size_t unit = 1;
+      for (size_t report = 0; report < values; ++report, unit *= people + 1) {
+        const double chance = (report == value ? std::exp(local) : 1) / total;
+        for (size_t at = 0; at + unit < counts.size(); ++at)
+          after[at + unit] += chance * counts[at];
+      }
+      counts = std::move(after);
+    }
+    return counts;
+  };
+  return [=](Adjacency, double epsilon, size_t) {
+    double worst = 0;
+    for (size_t others = 0; others < std::pow(values, people - 1); ++others)
+      worst = std::fmax(worst, small::EitherDelta(law(0, others), law(1, others), epsilon));
+    return worst;
+  };
+}
+
 // Gaussian noise in wider cells, where something is: for outputs of two numbers.
 Law CoarseGaussian(double z, int sum) {
   const Law fine = small::GaussianNoise(z)(sum);
@@ -374,6 +403,8 @@ std::vector<Answered> AnsweredMechanisms() {
        },
        {kLoose, kLoose, kLoose},
        kGroups},
+      {"`shuffled`", Of(Shuffled{1, 3}), Shuffles(1, 3, 2), {0, 1.3, 1.3}},
+      {"`shuffled`", Of(Shuffled{2, 3}), Shuffles(2, 3, 3), {0, 1.3, 1.3}},
       {"`zcdp`, `renyi_curve`",
        Of(ZCDp{0.5, 0}),
        [](Adjacency, double epsilon,

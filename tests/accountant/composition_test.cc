@@ -130,7 +130,8 @@ TEST(Resolve, StatementsHoldAsDeclaredOnly) {
   for (const Mechanism& statement :
        {Mechanism{1, EpsilonDelta{1, 0}}, Mechanism{1, ZCDp{.1, 0}},
         Mechanism{1, RenyiCurve{{2}, {1}}}, Mechanism{1, RandomizedResponse{.5, 2}},
-        Mechanism{1, ExponentialMechanism{1}}, Mechanism{1, PermuteAndFlip{1}}}) {
+        Mechanism{1, ExponentialMechanism{1}}, Mechanism{1, PermuteAndFlip{1}},
+        Mechanism{1, Shuffled{1, 9}}}) {
     EXPECT_THAT(Refusal(Of(statement), asked),
                 HasSubstr("which holds under REPLACE_ONE as declared: no analysis under ZERO_OUT"));
     EXPECT_TRUE(Resolve(Of(statement), Adjacency::kReplaceOne).ok());

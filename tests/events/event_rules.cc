@@ -210,6 +210,9 @@ std::vector<FieldRule> LeafRules() {
                     NotPositive("report_noisy_max.noise_multiplier")),
       MechanismRule("report_noisy_max { noise_multiplier: 1 noise: @ }", "GUMBEL_NOISE",
                     {{"3", "report_noisy_max.noise: enum number 3 is not known to this version"}}),
+      MechanismRule("shuffled { local_epsilon: @ people: 2 }", "0",
+                    Negative("shuffled.local_epsilon")),
+      MechanismRule("shuffled { local_epsilon: 1 people: @ }", "1", NotCount("shuffled.people")),
       MechanismRule(
           "mixture_of_gaussians { standard_deviation: @ sensitivities: 1 sampling_probs: 1 }", "2",
           NotPositive("mixture_of_gaussians.standard_deviation")),

@@ -141,7 +141,8 @@ class Events(unittest.TestCase):
            dpledger.SelfComposed(dpledger.Gaussian(2.0), 3),
            dpledger.Composed([dpledger.Gaussian(2.0), dpledger.Laplace(3.0)]),
            dpledger.MatrixMechanism(sensitivity=1.0, noise_stddev=2.0),
-           dpledger.RenyiCurve([2.0], [0.1]), dpledger.ReportNoisyMax(2.0, "gumbel-noise", True)]
+           dpledger.RenyiCurve([2.0], [0.1]), dpledger.ReportNoisyMax(2.0, "gumbel-noise", True),
+           dpledger.Shuffled(1.0, 1000)]
 
     def test_every_kind_is_answered_under_some_adjacency(self):
         kinds = {held for _, held in messages.FOLDED["MechanismEvent"].values()}

@@ -171,6 +171,12 @@ constexpr Kind kKinds[] = {
        const bool monotonic = d.Index(2) == 0;
        return Times(d.Whole(1, 1e3), ReportNoisyMax{noise, kind, monotonic});
      }},
+    {"shuffled",
+     [](Draws& d, double f) {
+       const double local = d.Log(0.01, 6) / f;
+       return Times(d.Whole(1, 300), Shuffled{local, d.Whole(1, 1e6)});
+     },
+     kNo},
     {"mixture",
      [](Draws& d, double f) {
        MixtureOfGaussians mixture{f * d.Log(0.5, 30), {}, {}};
