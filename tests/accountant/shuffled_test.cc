@@ -96,29 +96,29 @@ TEST(Shuffled, IsAboveEveryRandomizerAndBelowOne) {
   EXPECT_GT(refuted, 40);
 }
 
-// δ of the pair as a sum over the number of copies and the first count, each probability by itself.
-double Summed(double local, double people, double epsilon) {
-  const double ratio = std::exp(local), copy = 2 / (ratio + 1), y = std::exp(epsilon);
-  const auto binomial = [](double n, double k, double log_p, double log_rest) {
-    return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) + k * log_p +
-                    (n - k) * log_rest);
+// δ of the pair, or of randomized response among three values where all others have the third, each
+// probability by itself: the mean over the numbers of each report among all people, each report
+// from the blanket, of the positive part of p - e^ε q (mechanism/CLAIM.md, section 11, 2).
+double Summed(double local, double people, double epsilon, bool third = false) {
+  const double ratio = std::exp(local), share = 2 / (ratio + (third ? 2 : 1));
+  const auto probability = [](double n, double k, double p) {
+    return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
+                    k * std::log(p) + (n - k) * std::log1p(-p));
   };
-  const auto range = [](double n, double p, double& from, double& to) {
+  const auto range = [](double n, double p) {
     const double reach = 9 * std::sqrt(n * p * (1 - p)) + 20;
-    from = std::fmax(0, std::floor(n * p - reach));
-    to = std::fmin(n, std::ceil(n * p + reach));
+    return std::pair(std::fmax(0, std::floor(n * p - reach)),
+                     std::fmin(n, std::ceil(n * p + reach)));
   };
-  double sum = 0, from, to;
-  range(people - 1, copy, from, to);
-  for (double copies = from; copies <= to; ++copies) {
-    const double weight = binomial(people - 1, copies, std::log(copy), std::log1p(-copy));
-    double least, most;
-    range(copies + 1, 0.5, least, most);
-    for (double first = least; first <= most; ++first) {
-      const double second = copies + 1 - first;
-      const double both = binomial(copies + 1, first, -std::log(2.0), -std::log(2.0)) * 2 /
-                          ((copies + 1) * (ratio + 1));
-      sum += weight * both * std::fmax(0, ratio * first + second - y * (first + ratio * second));
+  double sum = 0;
+  const auto [fewest, most] = range(people, share);
+  for (double fair = fewest; fair <= most; ++fair) {
+    const double rest = third ? (people - fair) / ratio : 0;
+    const double weight = probability(people, fair, share) / people;
+    const auto [from, to] = range(fair, 0.5);
+    for (double a = from; a <= to; ++a) {
+      const double b = fair - a, p = ratio * a + b + rest, q = a + ratio * b + rest;
+      sum += weight * probability(fair, a, 0.5) * std::fmax(0, p - std::exp(epsilon) * q);
     }
   }
   return sum;
@@ -137,6 +137,10 @@ TEST(Shuffled, OfManyPeopleIsTheSumWrittenOut) {
     EXPECT_GE(Profile(pair, epsilon), sum * (1 - 1e-8)) << local << " " << people;
     // As an ε it is off by less than one part in 1500: the width of a slice, and the nodes.
     EXPECT_LE(Epsilon(pair, sum), epsilon * (1 + 1 / 1500.0)) << local << " " << people;
+    const double least = Summed(local, static_cast<double>(people), epsilon, true);
+    const Pair lower = ShuffledPair(local, people, Bound::kLower);
+    EXPECT_LE(Profile(lower, epsilon), least * (1 + 1e-8)) << local << " " << people;
+    EXPECT_GE(Epsilon(lower, least), epsilon * (1 - 1 / 1500.0)) << local << " " << people;
   }
 }
 
