@@ -34,6 +34,7 @@ std::string TradeOffCsv(const v1::ComputeProfileResponse& answer);
 std::string ToText(const v1::Ledger& ledger);
 std::string ToText(const v1::ListLedgersResponse& list);
 std::string ToText(const v1::ListDatasetsResponse& list);
+std::string ToText(const v1::AttentionItem& item);
 std::string ToText(const v1::ListAttentionResponse& list);
 // The ledger as one line of a list, without its end.
 std::string ToLine(const v1::Ledger& ledger, const v1::LedgerSummary& summary);

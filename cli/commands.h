@@ -57,6 +57,7 @@ void AddLedgerCommands(flags::App& app, Command& chosen);
 // ledger list, datasets, watch.
 void AddListCommands(flags::App& ledger, Command& chosen);
 void AddAttentionCommand(flags::App& app, Command& chosen);
+void AddAcknowledgeCommand(flags::App& app, Command& chosen);
 // ledger fork, note, correct.
 void AddLedgerEntryCommands(flags::App& ledger, Command& chosen);
 void AddRetireCommand(flags::App& budget, Command& chosen);

@@ -134,17 +134,26 @@ std::string ToText(const v1::ListDatasetsResponse& list) {
   return text;
 }
 
+std::string ToText(const v1::AttentionItem& item) {
+  const auto shown = [](std::string* out, const std::string& name) { out->append(Shown(name)); };
+  const std::string datasets = absl::StrJoin(item.datasets(), ", ", shown);
+  std::string text = absl::StrCat(
+      v1::AttentionItem::Reason_Name(item.reason()), "  ",
+      item.ledger().empty() ? datasets : absl::StrCat(item.ledger(), " over ", datasets), ": ",
+      Shown(item.title()), ". ", Shown(item.message()), "  (", item.id(), ")\n");
+  if (!item.has_note()) return text;
+  const v1::AttentionNote& note = item.note();
+  absl::StrAppend(&text, "  ", note.acknowledged() ? "acknowledged" : "open", " ",
+                  TimeText(note.time()), note.caller().empty() ? "" : " by ", note.caller());
+  if (!note.assigned_to().empty())
+    absl::StrAppend(&text, ", assigned to ", Shown(note.assigned_to()));
+  if (!note.text().empty()) absl::StrAppend(&text, ": ", Shown(note.text()));
+  return text + "\n";
+}
+
 std::string ToText(const v1::ListAttentionResponse& list) {
   std::string text;
-  for (const v1::AttentionItem& item : list.items()) {
-    const auto shown = [](std::string* out, const std::string& name) { out->append(Shown(name)); };
-    absl::StrAppend(
-        &text, v1::AttentionItem::Reason_Name(item.reason()), "  ",
-        item.ledger().empty()
-            ? absl::StrJoin(item.datasets(), ", ", shown)
-            : absl::StrCat(item.ledger(), " over ", absl::StrJoin(item.datasets(), ", ", shown)),
-        ": ", Shown(item.title()), ". ", Shown(item.message()), "\n");
-  }
+  for (const v1::AttentionItem& item : list.items()) text += ToText(item);
   return text;
 }
 

@@ -1,4 +1,5 @@
 // What there is on a server: ledgers with what they cost, data sets, and what changes.
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <string>
@@ -98,6 +99,39 @@ absl::Status ListAttention(const ListFlags& flags, Output& out) {
   return out.Answer(ServerCalls(flags.place.server).AskAll(request));
 }
 
+// ---- acknowledge ----
+
+struct AcknowledgeFlags {
+  std::string id;
+  connection::ServerAccess server;
+  std::string text, assigned_to;
+  bool reopen = false;
+};
+
+absl::Status Acknowledge(const AcknowledgeFlags& flags, Output& out) {
+  ServerCalls server(flags.server);
+  v1::ListAttentionRequest all;
+  all.set_parent("projects/-");
+  ASSIGN_OR_RETURN(const v1::ListAttentionResponse list, server.AskAll(all));
+  const auto found = std::find_if(list.items().begin(), list.items().end(),
+                                  [&](const auto& item) { return item.id() == flags.id; });
+  if (found == list.items().end()) {
+    return absl::NotFoundError(
+        absl::StrCat("ID: nothing needs attention under ", flags.id, ": dpledger attention"));
+  }
+  v1::NoteAttentionRequest request;
+  request.set_id(flags.id);
+  if (found->ledger().empty()) {
+    request.set_dataset(found->datasets(0));
+  } else {
+    request.set_ledger(found->ledger());
+  }
+  request.set_acknowledged(!flags.reopen);
+  request.set_assigned_to(flags.assigned_to);
+  request.set_text(flags.text);
+  return out.Answer(server.Ask(request));
+}
+
 // ---- watch ----
 
 struct WatchFlags : ListFlags {
@@ -180,6 +214,24 @@ void AddAttentionCommand(flags::App& app, Command& chosen) {
       ListAttention, chosen);
   AddRequiredServer(command, flags.place.server);
   AddToken(command, "--project", flags.project, 63, "default: all projects");
+}
+
+void AddAcknowledgeCommand(flags::App& app, Command& chosen) {
+  auto [command, flags] = AddCommand(
+      app, "acknowledge",
+      "Says of what needs attention that it is seen to, by whom and why. It stays at the end of "
+      "the "
+      "list as long as the same is the matter; anything else is open.",
+      "  dpledger acknowledge 5f0c66e1d0b9a3c2 --server 127.0.0.1:7070 --text 'the spool is lost "
+      "with its disk; reported'\n"
+      "  dpledger acknowledge 5f0c66e1d0b9a3c2 --server 127.0.0.1:7070 --reopen --assign "
+      "'night shift'",
+      Acknowledge, chosen);
+  command.add_option("ID", flags.id, "as dpledger attention shows it, in parentheses")->required();
+  AddRequiredServer(command, flags.server);
+  AddText(command, "--text", flags.text, 1024, "your own words, kept for everybody to read");
+  AddText(command, "--assign", flags.assigned_to, 256, "who sees to it");
+  command.add_flag("--reopen", flags.reopen, "it is open: only note or assign it");
 }
 
 void AddListCommands(flags::App& ledger, Command& chosen) {

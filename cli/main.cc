@@ -64,6 +64,7 @@ void Describe(flags::App& app, Command& chosen, std::function<std::string()>& te
   AddCalibrateCommand(app, chosen);
   AddLedgerCommands(app, chosen);
   AddAttentionCommand(app, chosen);
+  AddAcknowledgeCommand(app, chosen);
   AddBudgetCommands(app, chosen);
   AddRegistryCommands(app, chosen);
   AddRecomputeCommands(app, chosen);

@@ -45,6 +45,7 @@ v1::Ledger AnswerTo(const v1::CreateLedgerRequest&);
 v1::ListLedgersResponse AnswerTo(const v1::ListLedgersRequest&);
 v1::ListDatasetsResponse AnswerTo(const v1::ListDatasetsRequest&);
 v1::ListAttentionResponse AnswerTo(const v1::ListAttentionRequest&);
+v1::AttentionItem AnswerTo(const v1::NoteAttentionRequest&);
 v1::ReadEntriesResponse AnswerTo(const v1::ReadEntriesRequest&);
 v1::Ledger AnswerTo(const v1::SealLedgerRequest&);
 v1::Ledger AnswerTo(const v1::ForkLedgerRequest&);

@@ -10,6 +10,7 @@ install(FILES deploy/dpledger.service deploy/dpledger-follow.service DESTINATION
   COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES deploy/prometheus/dpledger.rules.yml deploy/prometheus/prometheus.yml
   DESTINATION share/doc/dpledger/examples/prometheus COMPONENT debian EXCLUDE_FROM_ALL)
+install(PROGRAMS deploy/dpledger-notify DESTINATION share/doc/dpledger/examples COMPONENT debian EXCLUDE_FROM_ALL)
 install(DIRECTORY docs/ DESTINATION share/doc/dpledger/docs COMPONENT debian EXCLUDE_FROM_ALL FILES_MATCHING PATTERN *.md)
 foreach(package_and_component dpledger=debian libdpledger1=library_doc libdpledger-dev=development_doc)
   string(REGEX MATCH "^(.*)=(.*)$" matched ${package_and_component})

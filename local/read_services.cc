@@ -78,7 +78,8 @@ struct ReadServices::Parts {
                  return accounting.EpsilonTogether(names, delta, call);
                }),
         lists(
-            &tail, &index, &totals, [](const auto&, const auto&) { return true; }, std::move(key)),
+            &tail, &index, &totals, /*notes=*/nullptr,
+            [](const auto&, const auto&) { return true; }, std::move(key)),
         finder(&tail, &index),
         statements(from.store, from.logs, &accounting, &finder) {
     if (from.notary != nullptr) {

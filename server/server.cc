@@ -93,6 +93,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                 call.cancelled = std::move(cancelled);
                 return accounting_.EpsilonTogether(ledgers, delta, call);
               }),
+      notes_(store_.get()),
       finder_(&tail_, &index_),
       statements_(store_.get(), signing_.get(), &accounting_, &finder_),
       recompute_(store_.get(), &accounting_, &finder_, RecomputeOf(options), Clock::System(), log),
@@ -149,7 +150,7 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
   };
   may_list_ = may(Permission::kList);
   lists_ = std::make_unique<ListingService>(
-      &tail_, &index_, &totals_, may_list_,
+      &tail_, &index_, &totals_, &notes_, may_list_,
       std::make_shared<const merkle::Authenticator>(key, TokenCipher::NewPurpose()));
   accounting_.Know(
       [this](const std::string& dataset, absl::Time deadline) {

@@ -121,6 +121,7 @@ class Server {
   Summariser summariser_;
   DatasetTotals totals_;
   std::function<bool(const Caller& caller, const std::string& ledger)> may_list_;
+  AttentionNotes notes_;
   std::unique_ptr<ListingService> lists_;
   GroupFanOut groups_;
   LedgerFinder finder_;

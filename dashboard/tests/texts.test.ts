@@ -175,7 +175,9 @@ test("a filter is completed where the cursor stands", () => {
   assert.deepEqual(at("nonsense ").choices, []);
 });
 test("the server's own ledgers are left out of a filter, which stays what it is", () => {
-  const own = "project = access-record OR project = recomputations OR project = statements";
+  const own =
+    "project = access-record OR project = attention OR project = recomputations OR " +
+    "project = statements";
   assert.deepEqual(apart("", false), { filter: `NOT (${own})`, skipped: 0 });
   assert.equal(apart("a = 1 OR b = 2", false).filter, `(a = 1 OR b = 2) AND NOT (${own})`);
   assert.equal(apart('a = ")"', true).filter, `(a = ")") AND (${own})`);

@@ -136,9 +136,9 @@ export function parseFolder(folder) {
   const names = new Set([...all.messages, ...all.enums].map((one) => one.name));
   for (const { name, scope, fields } of all.messages) {
     for (const field of fields) {
+      const type = field.type.startsWith("google.") ? field.type : field.type.replaceAll(".", "");
       field.type =
-        [name, scope, ""].map((around) => around + field.type).find((full) => names.has(full)) ??
-        field.type;
+        [name, scope, ""].map((around) => around + type).find((full) => names.has(full)) ?? type;
     }
   }
   return all;

@@ -34,6 +34,13 @@ Resource NewLedger(const std::string& name, const v1::Declaration& declaration) 
   return {Resource::Kind::kLedger, name, declaration.dataset()};
 }
 
+// Of a ledger or of all those over a data set.
+template <typename About>
+Resource ResourceOf(const About& about) {
+  return about.has_dataset() ? Resource{Resource::Kind::kDataset, about.dataset()}
+                             : LedgerCalled(about.ledger());
+}
+
 // A row that needs `permission` for what `resource` finds in its request.
 template <typename Request>
 Method For(Permission permission, Resource (*resource)(const Request&), Method row) {
@@ -199,6 +206,9 @@ void AddLists(ListingService* service, WorkerPool* list_pool, std::vector<Method
       Unary("LedgerService", "ListDatasets", Pool::kAudit, service, &S::ListDatasets));
   list.operator()<v1::ListAttentionRequest>(
       Unary("LedgerService", "ListAttention", Pool::kList, service, &S::ListAttention));
+  rows.push_back(For<v1::NoteAttentionRequest>(
+      Permission::kCorrect, [](const auto& request) { return ResourceOf(request); },
+      Unary("LedgerService", "NoteAttention", Pool::kList, service, &S::NoteAttention)));
   Method watch = RowOf("LedgerService", "WatchLedgers", v1::WatchLedgersRequest::default_instance(),
                        v1::WatchLedgersResponse::default_instance());
   watch.open = [service, list_pool](const CallContext& call, StreamDoor* door,
@@ -285,12 +295,6 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
 }
 
 // ---- StatementService ----
-
-template <typename About>
-Resource ResourceOf(const About& about) {
-  return about.has_dataset() ? Resource{Resource::Kind::kDataset, about.dataset()}
-                             : LedgerCalled(about.ledger());
-}
 
 // It holds answers, and the checkpoints that they are bound to.
 Demands DemandsOfStatement(const v1::GetStatementRequest& request) {

@@ -11,7 +11,7 @@ bool IsOf(std::string_view project, std::string_view name) {
 
 bool IsOfServer(std::string_view name) {
   return IsOf(kAccessRecordProject, name) || IsOf(kRecomputationsProject, name) ||
-         IsOf(kStatementsProject, name);
+         IsOf(kStatementsProject, name) || IsOf(kAttentionProject, name);
 }
 
 v1::CreateLedgerRequest NewOwnLedger(const std::string& name, const std::string& what,

@@ -15,6 +15,7 @@ namespace dpledger::server {
 inline constexpr std::string_view kAccessRecordProject = "projects/access-record";
 inline constexpr std::string_view kRecomputationsProject = "projects/recomputations";
 inline constexpr std::string_view kStatementsProject = "projects/statements";
+inline constexpr std::string_view kAttentionProject = "projects/attention";
 
 // What the access record calls reads beyond those that it names one by one.
 inline constexpr char kOthers[] = "(others)";

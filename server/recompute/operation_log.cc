@@ -7,6 +7,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
+#include "server/own_ledgers/note_log.h"
 #include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
@@ -14,21 +15,6 @@ namespace {
 
 constexpr size_t kPageEntries = 1000;
 constexpr size_t kPageBytes = size_t{4} << 20;
-
-absl::StatusOr<v1::RecomputeNote> NoteOf(const std::string& ledger, uint64_t sequence,
-                                         const std::string& bytes) {
-  v1::LedgerEntry entry;
-  v1::RecomputeNote note;
-  if (!entry.ParseFromString(bytes)) {
-    return absl::DataLossError(absl::StrCat(ledger, ": entry ", sequence, " is no entry"));
-  }
-  if (!entry.has_note()) return note;
-  const absl::Status read = events::MessageFromJson(entry.note().text(), "a note", note);
-  if (!read.ok()) {
-    return absl::DataLossError(absl::StrCat(ledger, ": entry ", sequence, ": ", read.message()));
-  }
-  return note;
-}
 
 }  // namespace
 
@@ -53,7 +39,8 @@ absl::Status OperationLog::Refresh(LedgerReader& store) {
 }
 
 absl::Status OperationLog::Take(uint64_t sequence, const std::string& bytes) {
-  ASSIGN_OR_RETURN(v1::RecomputeNote note, NoteOf(ledger_, sequence, bytes));
+  v1::RecomputeNote note;
+  RETURN_IF_ERROR(ReadNote(ledger_, sequence, bytes, note));
   if (begun_ && ended()) return absl::OkStatus();
   switch (note.note_case()) {
     case v1::RecomputeNote::kBegan:
@@ -140,7 +127,8 @@ absl::StatusOr<std::vector<v1::Recomputed>> OperationLog::Results(LedgerReader& 
                        store.Read(ledger_, sequence, end - sequence, kPageBytes));
       if (entries.empty()) return absl::DataLossError(absl::StrCat(ledger_, ": has lost entries"));
       for (const std::string& bytes : entries) {
-        ASSIGN_OR_RETURN(v1::RecomputeNote note, NoteOf(ledger_, sequence++, bytes));
+        v1::RecomputeNote note;
+        RETURN_IF_ERROR(ReadNote(ledger_, sequence++, bytes, note));
         for (v1::Recomputed& result : *note.mutable_chunk()->mutable_results()) {
           if (number++ < first) continue;
           if (results.size() == limit) {

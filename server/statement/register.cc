@@ -6,12 +6,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "events/field_checks.h"
 #include "events/names.h"
-#include "events/proto_json.h"
 #include "events/unknown_fields.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/tlog_proof.h"
@@ -20,8 +19,6 @@
 namespace dpledger::server {
 namespace {
 
-constexpr char kWriter[] = "server";
-constexpr int kMostTries = 16;  // each lost one is a statement that another server has entered
 constexpr size_t kPageEntries = 500;
 constexpr size_t kPageBytes = size_t{4} << 20;
 constexpr uint64_t kMostLooked = 2'000;  // entries for one page of a list
@@ -29,25 +26,14 @@ constexpr uint32_t kUsualPage = 100, kMostPage = 1000;
 constexpr size_t kHashBytes = 32;
 constexpr size_t kMostReasonBytes = 1024;
 
-absl::Status CheckTime(const CallContext& call) {
-  if (call.cancelled && call.cancelled()) return absl::CancelledError("the caller has gone");
-  if (absl::Now() > call.deadline) return absl::DeadlineExceededError("the call's time is up");
-  return absl::OkStatus();
-}
-
 absl::Status Damaged(uint64_t sequence, const absl::string_view what) {
   return absl::DataLossError(absl::StrCat(kRegisterLedger, ": entry ", sequence, ": ", what));
 }
 
 // A note of nothing for entries that are none.
 absl::StatusOr<v1::StatementNote> NoteOf(uint64_t sequence, const std::string& bytes) {
-  v1::LedgerEntry entry;
   v1::StatementNote note;
-  if (!entry.ParseFromString(bytes)) return Damaged(sequence, "is no entry");
-  if (!entry.has_note()) return note;
-  const absl::Status read =
-      events::MessageFromJson(entry.note().text(), "a note", note, events::Unknown::kPassedOver);
-  if (!read.ok()) return Damaged(sequence, read.message());
+  RETURN_IF_ERROR(ReadNote(kRegisterLedger, sequence, bytes, note));
   if (note.has_issued() && note.issued().number() != sequence)
     return Damaged(sequence, absl::StrCat("has number ", note.issued().number()));
   return note;
@@ -75,26 +61,16 @@ absl::Status NotThere(uint64_t number) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> StatementRegister::Refresh(const CallContext& call) {
-  const absl::StatusOr<v1::Ledger> ledger = store_.Get(kRegisterLedger, kNoWriters);
-  if (absl::IsNotFound(ledger.status())) return 0;
-  RETURN_IF_ERROR(ledger.status());
-  absl::MutexLock lock(&mutex_);
-  while (read_ < ledger->size()) {
-    RETURN_IF_ERROR(CheckTime(call));
-    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
-                     store_.Read(kRegisterLedger, read_, kPageEntries, kPageBytes));
-    if (entries.empty()) return Damaged(read_, "is lost");
-    for (const std::string& bytes : entries) {
-      ASSIGN_OR_RETURN(const v1::StatementNote note, NoteOf(read_, bytes));
-      RETURN_IF_ERROR(Take(read_, note));
-      ++read_;
-    }
-  }
-  return read_;
+StatementRegister::StatementRegister(LedgerStore* store, SignedLogs* logs)
+    : store_(*store),
+      logs_(*logs),
+      log_(store, {kRegisterLedger, "statements", "statement",
+                   "statements that were issued; docs/statements.md"}),
+      take_([this](uint64_t sequence, const std::string& bytes) { return Take(sequence, bytes); }) {
 }
 
-absl::Status StatementRegister::Take(uint64_t sequence, const v1::StatementNote& note) {
+absl::Status StatementRegister::Take(uint64_t sequence, const std::string& bytes) {
+  ASSIGN_OR_RETURN(const v1::StatementNote note, NoteOf(sequence, bytes));
   if (note.has_withdrawal()) withdrawals_.emplace(note.withdrawal().number(), note.withdrawal());
   if (!note.has_issued()) return absl::OkStatus();
   for (const std::string& hex : {note.issued().markdown_sha256(), note.issued().html_sha256()}) {
@@ -105,72 +81,62 @@ absl::Status StatementRegister::Take(uint64_t sequence, const v1::StatementNote&
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> StatementRegister::Append(const v1::StatementNote& note, uint64_t size) {
-  v1::AppendBatchRequest batch = NoteBatch(kRegisterLedger, kWriter, absl::StrCat("entry-", size),
-                                           {events::MessageToJson(note)});
-  batch.set_expected_sequence(size);
-  const absl::Status stored = store_.Append(std::move(batch)).status();
-  const std::string reason = ReasonOf(stored).reason;
-  if (reason == "SEQUENCE_MISMATCH" || reason == "REQUEST_ID_REUSED") return false;
-  RETURN_IF_ERROR(stored);
-  return true;
+absl::StatusOr<uint64_t> StatementRegister::Refresh(const CallContext& call) {
+  absl::MutexLock lock(&mutex_);
+  return log_.Refresh(call, take_);
 }
 
 absl::Status StatementRegister::Enter(
     const std::function<absl::StatusOr<v1::IssuedStatement>(uint64_t)>& make,
     const CallContext& call) {
-  for (int i = 0; i < kMostTries; ++i) {
-    ASSIGN_OR_RETURN(uint64_t size, Refresh(call));
-    if (size == 0) {
-      RETURN_IF_ERROR(store_
-                          .Create(NewOwnLedger(kRegisterLedger, "statements", "statement",
-                                               "statements that were issued; docs/statements.md"))
-                          .status());
-      size = 1;
-    }
-    v1::StatementNote note;
-    ASSIGN_OR_RETURN(*note.mutable_issued(), make(size));
-    if (events::MessageToJson(note).size() > kMaxNoteBytes)
-      return FieldError("issuer", "its texts are too long for the register together");
-    ASSIGN_OR_RETURN(const bool entered, Append(note, size));
-    if (entered) return absl::OkStatus();
+  v1::StatementNote note;
+  absl::MutexLock lock(&mutex_);
+  return log_.Append(call, "issuer", take_,
+                     [&](uint64_t number) -> absl::StatusOr<const google::protobuf::Message*> {
+                       ASSIGN_OR_RETURN(*note.mutable_issued(), make(number));
+                       return &note;
+                     });
+}
+
+absl::Status StatementRegister::CheckStands(const v1::WithdrawStatementRequest& request,
+                                            uint64_t size, v1::IssuedStatement& statement) {
+  if (request.number() >= size) return NotThere(request.number());
+  ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                   store_.Read(kRegisterLedger, request.number(), 1, kPageBytes));
+  if (entries.empty()) return Damaged(request.number(), "is lost");
+  ASSIGN_OR_RETURN(const v1::StatementNote found, NoteOf(request.number(), entries[0]));
+  if (!found.has_issued() || !SameAbout(request, found.issued())) return NotThere(request.number());
+  if (withdrawals_.contains(request.number())) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "number: statement ", request.number(), " was withdrawn before")),
+                      {"WITHDRAWN", {{"field", "number"}}});
   }
-  return absl::AbortedError("other statements are entered at the same time; try again");
+  statement = found.issued();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::IssuedStatement> StatementRegister::Withdraw(
     const v1::WithdrawStatementRequest& request, absl::Time now, const CallContext& call) {
   RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
   RETURN_IF_ERROR(events::Text(1, kMostReasonBytes, "reason", request.reason()));
-  for (int i = 0; i < kMostTries; ++i) {
-    ASSIGN_OR_RETURN(const uint64_t size, Refresh(call));
-    if (request.number() >= size) return NotThere(request.number());
-    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
-                     store_.Read(kRegisterLedger, request.number(), 1, kPageBytes));
-    if (entries.empty()) return Damaged(request.number(), "is lost");
-    ASSIGN_OR_RETURN(v1::StatementNote found, NoteOf(request.number(), entries[0]));
-    v1::IssuedStatement statement = std::move(*found.mutable_issued());
-    if (!found.has_issued() || !SameAbout(request, statement)) return NotThere(request.number());
-    AddWithdrawal(statement);
-    if (statement.has_withdrawal()) {
-      return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                            "number: statement ", request.number(), " was withdrawn before")),
-                        {"WITHDRAWN", {{"field", "number"}}});
-    }
-    v1::StatementNote note;
-    v1::StatementWithdrawal& withdrawal = *note.mutable_withdrawal();
-    withdrawal.set_number(request.number());
-    withdrawal.set_reason(request.reason());
-    withdrawal.set_caller(call.NameInEntries());
-    withdrawal.mutable_time()->set_seconds(absl::ToUnixSeconds(now));
-    if (events::MessageToJson(note).size() > kMaxNoteBytes)
-      return FieldError("reason", "is too long for the register");
-    ASSIGN_OR_RETURN(const bool entered, Append(note, size));
-    if (!entered) continue;
-    *statement.mutable_withdrawal() = withdrawal;
-    return statement;
-  }
-  return absl::AbortedError("other statements are entered at the same time; try again");
+  v1::IssuedStatement statement;
+  v1::StatementNote note;
+  v1::StatementWithdrawal& withdrawal = *note.mutable_withdrawal();
+  withdrawal.set_number(request.number());
+  withdrawal.set_reason(request.reason());
+  withdrawal.set_caller(call.NameInEntries());
+  withdrawal.mutable_time()->set_seconds(absl::ToUnixSeconds(now));
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const uint64_t size, log_.Refresh(call, take_));
+  if (size == 0) return NotThere(request.number());
+  const NoteLog::Make withdraw =
+      [&](uint64_t end) -> absl::StatusOr<const google::protobuf::Message*> {
+    RETURN_IF_ERROR(CheckStands(request, end, statement));
+    return &note;
+  };
+  RETURN_IF_ERROR(log_.Append(call, "reason", take_, withdraw));
+  *statement.mutable_withdrawal() = withdrawal;
+  return statement;
 }
 
 void StatementRegister::AddWithdrawal(v1::IssuedStatement& statement) {
@@ -236,7 +202,7 @@ absl::StatusOr<v1::ListStatementsResponse> StatementRegister::List(
   const uint64_t least = end > kMostLooked ? end - kMostLooked : 0;
   v1::ListStatementsResponse response;
   while (end > least && response.statements_size() < wanted) {
-    RETURN_IF_ERROR(CheckTime(call));
+    RETURN_IF_ERROR(CheckWaiting(call));
     const uint64_t first = std::max(least, end > kPageEntries ? end - kPageEntries : 0);
     ASSIGN_OR_RETURN(const std::vector<std::string> entries,
                      ReadSigned(store_, logs_, kRegisterLedger, {first, end - first, kPageBytes}));

@@ -22,6 +22,7 @@
 #include "dpledger/v1/statement_service.pb.h"
 #include "ledger_store/store.h"
 #include "server/call_context.h"
+#include "server/own_ledgers/note_log.h"
 #include "server/signing/signed_logs.h"
 
 namespace dpledger::server {
@@ -31,7 +32,7 @@ inline constexpr char kRegisterLedger[] = "projects/statements/ledgers/register"
 class StatementRegister {
  public:
   // Both must outlive the object.
-  StatementRegister(LedgerStore* store, SignedLogs* logs) : store_(*store), logs_(*logs) {}
+  StatementRegister(LedgerStore* store, SignedLogs* logs);
 
   // Enters what `make` makes for the number that it is given; it is called again with a later one
   // if another server was faster. INVALID_ARGUMENT (issuer) if that is too long for a note.
@@ -51,17 +52,18 @@ class StatementRegister {
  private:
   // Takes notice of the entries that have come. The register's size; 0: it was never made.
   absl::StatusOr<uint64_t> Refresh(const CallContext& call) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Take(uint64_t sequence, const v1::StatementNote& note)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends the note if the register has `size` entries; false if it has more by now.
-  absl::StatusOr<bool> Append(const v1::StatementNote& note, uint64_t size);
+  absl::Status Take(uint64_t sequence, const std::string& bytes) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  // That the register of `size` entries has the statement, and no withdrawal of it.
+  absl::Status CheckStands(const v1::WithdrawStatementRequest& request, uint64_t size,
+                           v1::IssuedStatement& statement) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   // Adds what was said of it later.
   void AddWithdrawal(v1::IssuedStatement& statement) ABSL_LOCKS_EXCLUDED(mutex_);
 
   LedgerStore& store_;
   SignedLogs& logs_;
   absl::Mutex mutex_;
-  uint64_t read_ ABSL_GUARDED_BY(mutex_) = 0;  // entries
+  NoteLog log_ ABSL_GUARDED_BY(mutex_);
+  const NoteLog::Take take_;  // called with the mutex held
   // By the document's hash, in 32 bytes: some 200 bytes a statement.
   std::unordered_map<std::string, uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<uint64_t, v1::StatementWithdrawal> withdrawals_ ABSL_GUARDED_BY(mutex_);

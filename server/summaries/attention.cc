@@ -6,6 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/hex.h"
+#include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
 #include "questions/guarantee.h"
 #include "server/summaries/dataset_names.h"
 #include "server/summaries/dataset_totals.h"
@@ -176,8 +179,18 @@ void AddAttention(const std::vector<v1::DatasetSummary>& datasets, std::vector<I
   }
 }
 
+std::string IdOf(const Item& item) {
+  constexpr size_t kBytes = 8;
+  const bool grows = item.reason() == Item::SILENT || item.reason() == Item::NEARLY_SPENT;
+  const std::string matter =
+      absl::StrCat(item.reason(), "\n", item.ledger(), "\n", absl::StrJoin(item.datasets(), "\n"),
+                   "\n", grows ? "" : item.title());
+  return HexEncode(merkle::ToBytes(merkle::Sha256({matter})).substr(0, kBytes));
+}
+
 std::string PlaceOf(const Item& item) {
-  return absl::StrCat(absl::Dec(item.reason(), absl::kZeroPad2), item.ledger(), "\n",
+  return absl::StrCat(item.note().acknowledged() ? "1" : "0",
+                      absl::Dec(item.reason(), absl::kZeroPad2), item.ledger(), "\n",
                       absl::StrJoin(item.datasets(), "\n"), "\n", item.title());
 }
 

@@ -18,7 +18,10 @@ void AddAttention(const LedgerRow& row, absl::Time now, std::vector<v1::Attentio
 void AddAttention(const std::vector<v1::DatasetSummary>& datasets,
                   std::vector<v1::AttentionItem>& items);
 
-// By which items stand: the gravest first, and then by name.
+// The item's id: the same as long as the same is the matter. One more correction is another matter;
+// a day more of silence, or a percent more of a filter, is not.
+std::string IdOf(const v1::AttentionItem& item);
+// By which items stand: the gravest first, and then by name; those that are acknowledged last.
 std::string PlaceOf(const v1::AttentionItem& item);
 
 }  // namespace dpledger::server

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "events/field_checks.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "server/own_ledgers/own_ledgers.h"
@@ -31,6 +32,7 @@ constexpr size_t kLongestPage = 1000;
 constexpr absl::Duration kAwaitTotals = absl::Seconds(2);
 constexpr int kMostNamed = 10;  // units and adjacencies of a data set
 constexpr size_t kMostDamaged = 100;
+constexpr size_t kMostAssignedBytes = 256, kMostTextBytes = 1024;  // of a note
 
 absl::StatusOr<size_t> PageSize(uint32_t asked) {
   if (asked > kLongestPage) {
@@ -120,10 +122,12 @@ v1::DatasetSummary Describe(const std::string& name, const LedgerRows& rows) {
 }  // namespace
 
 ListingService::ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals,
-                               MayList may_list, std::shared_ptr<const merkle::Authenticator> key)
+                               AttentionNotes* notes, MayList may_list,
+                               std::shared_ptr<const merkle::Authenticator> key)
     : tail_(*tail),
       index_(*index),
       totals_(*totals),
+      notes_(notes),
       may_list_(std::move(may_list)),
       cipher_(std::move(key)) {}
 
@@ -248,22 +252,18 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   return response;
 }
 
-absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
-    const v1::ListAttentionRequest& request, const CallContext& call) {
-  ASSIGN_OR_RETURN(const PageAfter page, PageOf(request));
-  RETURN_IF_ERROR(tail_.Refresh(call.deadline));
-
+absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const std::string& parent,
+                                                                         absl::Time now,
+                                                                         const CallContext& call) {
   std::vector<v1::AttentionItem> items;
-  for (const DamagedLedger& ledger : DamagedOf(request.parent(), call)) AddAttention(ledger, items);
+  for (const DamagedLedger& ledger : DamagedOf(parent, call)) AddAttention(ledger, items);
   std::map<std::string, LedgerRows> by_name;
-  const absl::Time now = absl::Now();
-  RETURN_IF_ERROR(
-      ForEachVisible(request.parent(), "", call, [&](std::shared_ptr<const LedgerRow> row) {
-        if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
-        AddAttention(*row, now, items);
-        by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
-        return true;
-      }));
+  RETURN_IF_ERROR(ForEachVisible(parent, "", call, [&](std::shared_ptr<const LedgerRow> row) {
+    if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
+    AddAttention(*row, now, items);
+    by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
+    return true;
+  }));
   std::vector<LedgerRows> sets;
   std::vector<v1::DatasetSummary> datasets;
   for (auto& [name, rows] : by_name) {
@@ -274,13 +274,27 @@ absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
   }
   totals_.Fill(sets, now, datasets);  // as far as they are known
   AddAttention(datasets, items);
+  for (v1::AttentionItem& item : items) item.set_id(IdOf(item));
+  if (notes_ != nullptr) RETURN_IF_ERROR(notes_->AddTo(items, call));
+  return items;
+}
 
+absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
+    const v1::ListAttentionRequest& request, const CallContext& call) {
+  ASSIGN_OR_RETURN(const PageAfter page, PageOf(request));
+  RETURN_IF_ERROR(tail_.Refresh(call.deadline));
+  const absl::Time now = absl::Now();
+  ASSIGN_OR_RETURN(std::vector<v1::AttentionItem> items, Attention(request.parent(), now, call));
+
+  v1::ListAttentionResponse response;
   std::map<std::string, v1::AttentionItem> in_order;
   for (v1::AttentionItem& item : items) {
     std::string place = PlaceOf(item);
     in_order.emplace(std::move(place), std::move(item));
   }
-  v1::ListAttentionResponse response;
+  for (const auto& [place, item] : in_order) {
+    if (item.note().acknowledged()) response.set_acknowledged(response.acknowledged() + 1);
+  }
   response.set_total(in_order.size());
   Set(now, *response.mutable_server_time());
   size_t bytes = 0;
@@ -294,6 +308,42 @@ absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
     *response.add_items() = std::move(it->second);
   }
   return response;
+}
+
+absl::StatusOr<v1::AttentionItem> ListingService::NoteAttention(
+    const v1::NoteAttentionRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(events::Text(0, kMostAssignedBytes, "assigned_to", request.assigned_to()));
+  RETURN_IF_ERROR(events::Text(0, kMostTextBytes, "text", request.text()));
+  if (notes_ == nullptr) return absl::UnimplementedError("nothing keeps notes here");
+  RETURN_IF_ERROR(tail_.Refresh(call.deadline));
+  const absl::Time now = absl::Now();
+  ASSIGN_OR_RETURN(std::vector<v1::AttentionItem> items, Attention("projects/-", now, call));
+  const auto found = std::find_if(items.begin(), items.end(), [&](const v1::AttentionItem& item) {
+    const bool about =
+        request.has_ledger()
+            ? item.ledger() == request.ledger() && !item.ledger().empty()
+            : item.ledger().empty() && std::find(item.datasets().begin(), item.datasets().end(),
+                                                 request.dataset()) != item.datasets().end();
+    return about && item.id() == request.id();
+  });
+  if (found == items.end()) {
+    return absl::NotFoundError(absl::StrCat("id: nothing about this needs attention under the id ",
+                                            events::Quoted(request.id())));
+  }
+  v1::AttentionNote note;
+  note.set_id(found->id());
+  note.set_reason(found->reason());
+  note.set_ledger(found->ledger());
+  *note.mutable_datasets() = found->datasets();
+  note.set_acknowledged(request.acknowledged());
+  note.set_assigned_to(request.assigned_to());
+  note.set_text(request.text());
+  note.set_caller(call.NameInEntries());
+  note.mutable_time()->set_seconds(absl::ToUnixSeconds(now));
+  RETURN_IF_ERROR(notes_->Store(note, call));
+  *found->mutable_note() = std::move(note);
+  return *std::move(found);
 }
 
 absl::StatusOr<std::unique_ptr<LedgerWatch>> ListingService::WatchLedgers(

@@ -15,11 +15,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "server/call_context.h"
+#include "server/own_ledgers/attention_notes.h"
 #include "server/summaries/dataset_totals.h"
 #include "server/summaries/filter.h"
 #include "server/summaries/ledger_index.h"
@@ -62,9 +64,10 @@ class LedgerWatch {
 
 class ListingService {
  public:
-  // `tail`, `index` and `totals` must outlive the service. `key` is for TokenCipher.
-  ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals, MayList may_list,
-                 std::shared_ptr<const merkle::Authenticator> key);
+  // `tail`, `index`, `totals` and `notes` must outlive the service. `key` is for TokenCipher.
+  // `notes` may be null: nothing is said of items then.
+  ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals, AttentionNotes* notes,
+                 MayList may_list, std::shared_ptr<const merkle::Authenticator> key);
 
   absl::StatusOr<v1::ListLedgersResponse> ListLedgers(const v1::ListLedgersRequest& request,
                                                       const CallContext& call);
@@ -72,6 +75,8 @@ class ListingService {
                                                         const CallContext& call);
   absl::StatusOr<v1::ListAttentionResponse> ListAttention(const v1::ListAttentionRequest& request,
                                                           const CallContext& call);
+  absl::StatusOr<v1::AttentionItem> NoteAttention(const v1::NoteAttentionRequest& request,
+                                                  const CallContext& call);
   // INVALID_ARGUMENT. The watch must not outlive the service.
   absl::StatusOr<std::unique_ptr<LedgerWatch>> WatchLedgers(const v1::WatchLedgersRequest& request,
                                                             const CallContext& call) const;
@@ -86,11 +91,15 @@ class ListingService {
       const std::function<bool(std::shared_ptr<const LedgerRow>)>& take) const;
   // The damaged ledgers of `parent` that the caller may list; at most kMostDamaged.
   std::vector<DamagedLedger> DamagedOf(const std::string& parent, const CallContext& call) const;
+  // Of all that is in `parent`, in no order, with what was said of them.
+  absl::StatusOr<std::vector<v1::AttentionItem>> Attention(const std::string& parent,
+                                                           absl::Time now, const CallContext& call);
   std::string ResumeToken(uint64_t seen) const;
 
   LedgerTail& tail_;
   LedgerIndex& index_;
   DatasetTotals& totals_;
+  AttentionNotes* const notes_;
   const MayList may_list_;
   const TokenCipher cipher_;
 };

@@ -44,6 +44,7 @@ SEEDS = {
     "LedgerService/ListLedgers": {"parent": "projects/attacker", "filter": " OR ".join(["unit:uv"] * 100)},
     "LedgerService/ListDatasets": {"parent": "projects/attacker"},
     "LedgerService/ListAttention": {"parent": "projects/attacker"},
+    "LedgerService/NoteAttention": {"id": "0" * 16, "ledger": LEDGER, "acknowledged": True},
     "LedgerService/ReadEntries": {"ledger": LEDGER},
     "LedgerService/AppendBatch": {"ledger": LEDGER, "writer": "w", "requestId": "1", "entries": [{"event": ROUNDS}]},
     "LedgerService/ForkLedger": {"parent": LEDGER, "name": "projects/attacker/ledgers/fork", "requestId": "1"},

@@ -94,6 +94,12 @@ TEST_F(Answers, EveryCommandPrintsAMessage) {
       On({"ledger", "list", "--filter", "rounds > 0", "--order-by", "size"}));
   Expect<v1::ListDatasetsResponse>(On({"ledger", "datasets", "--project", "-"}));
   Expect<v1::ListAttentionResponse>(On({"attention"}));
+  const RunResult listed = Dpledger(On({"attention", "--json"}));
+  v1::ListAttentionResponse attention;
+  ASSERT_TRUE(events::MessageFromJson(listed.out, "it", attention).ok()) << listed.err;
+  ASSERT_GT(attention.items_size(), 0);
+  Expect<v1::AttentionItem>(
+      On({"acknowledge", attention.items(0).id(), "--text", "known", "--assign", "the night"}));
   Expect<v1::EntriesRead>(On({"ledger", "read", "run"}));
 
   Ask<v1::ComputeEpsilonResponse>({"epsilon", "--delta", "1e-5"});

@@ -371,7 +371,10 @@ TEST(AnswerFields, OfListsAreThoseOfALine) {
        "datasets.delta", "datasets.refusal.reason"},
       {{}, {"datasets.epsilon"}});
   ExpectLine<v1::ListAttentionResponse>(
-      {"items.reason", "items.ledger", "items.datasets", "items.title", "items.message"}, {{}});
+      {"items.reason", "items.ledger", "items.datasets", "items.title", "items.message", "items.id",
+       "items.note.acknowledged", "items.note.assigned_to", "items.note.text", "items.note.caller",
+       "items.note.time.seconds"},
+      {{}});
   const Paths of_row = {"rows.steps", "rows.answer.noise_multiplier", "rows.answer.epsilon.upper",
                         "rows.noise_per_example"};
   ExpectLine<v1::CalibrationGrid>(of_row, {{"rows.error", "rows.answer.details"}});

@@ -329,6 +329,9 @@ TEST(AccessRecordNames, AreOfOneProject) {
   EXPECT_TRUE(IsOfServer("projects/access-record"));
   EXPECT_TRUE(IsOfServer(kNovember));
   EXPECT_TRUE(IsOfServer("projects/recomputations/ledgers/l"));
+  EXPECT_TRUE(IsOfServer("projects/statements/ledgers/register"));
+  EXPECT_TRUE(IsOfServer("projects/attention/ledgers/notes"));
+  EXPECT_FALSE(IsOfServer("projects/statements-of-others/ledgers/register"));
   EXPECT_FALSE(IsOfServer("projects/access-record-2/ledgers/l"));
   EXPECT_FALSE(IsOfServer("projects/p/ledgers/access-record"));
   EXPECT_FALSE(IsOfServer(""));

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/desk/table.h"
+#include "server/summaries/attention.h"
 #include "tests/server/any_call.h"
 #include "tests/server/running_server.h"
 
@@ -173,6 +174,23 @@ TEST(Permissions, RefusedCallsStoreNothing) {
   fork.set_parent(kLedger);
   fork.set_name("projects/p/ledgers/fork");
   fork.set_request_id("fork");
+  v1::IssueStatementRequest issue;
+  issue.mutable_statement()->set_ledger(kLedger);
+  issue.mutable_issuer()->set_organization("o");
+  issue.mutable_issuer()->set_name("n");
+  issue.mutable_issuer()->set_role("r");
+  v1::WithdrawStatementRequest withdraw;
+  withdraw.set_number(1);
+  withdraw.set_ledger(kLedger);
+  withdraw.set_reason("wrong");
+  v1::AttentionItem sealed;  // as the ledger has been by then
+  sealed.set_reason(v1::AttentionItem::OPEN_WRITERS);
+  sealed.set_ledger(kLedger);
+  sealed.add_datasets("adult");
+  sealed.set_title("sealed while 1 writer had not closed");
+  v1::NoteAttentionRequest note;
+  note.set_id(IdOf(sealed));
+  note.set_ledger(kLedger);
   // In an order in which all of them work.
   const std::string service = "/dpledger.v1.LedgerService/";
   const std::vector<std::pair<std::string, std::string>> writing = {
@@ -181,7 +199,10 @@ TEST(Permissions, RefusedCallsStoreNothing) {
       {service + "AppendBatch", RoundBatch(kLedger, "w", "r3", 3).SerializeAsString()},
       {service + "ForkLedger", fork.SerializeAsString()},
       {service + "GrantBudget", grant.SerializeAsString()},
-      {service + "SealLedger", seal.SerializeAsString()}};
+      {service + "SealLedger", seal.SerializeAsString()},
+      {service + "NoteAttention", note.SerializeAsString()},
+      {"/dpledger.v1.StatementService/IssueStatement", issue.SerializeAsString()},
+      {"/dpledger.v1.StatementService/WithdrawStatement", withdraw.SerializeAsString()}};
   const std::map<std::string, std::string> requests(writing.begin(), writing.end());
 
   for (const Method& method : running.server().desk().methods()) {
@@ -328,6 +349,9 @@ TEST(Permissions, ARequestNeedsAllThatItTouches) {
   EXPECT_EQ(demands("IssueStatement", issue), (Wanted{{Permission::kAsk, ledger, "a"},
                                                       {Permission::kVerify, ledger, "a"},
                                                       {Permission::kCorrect, ledger, "a"}}));
+  v1::NoteAttentionRequest note;
+  note.set_ledger("a");
+  EXPECT_EQ(demands("NoteAttention", note), (Wanted{{Permission::kCorrect, ledger, "a"}}));
   v1::WithdrawStatementRequest withdraw;
   withdraw.set_dataset("d");
   EXPECT_EQ(demands("WithdrawStatement", withdraw),

@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "server/own_ledgers/own_ledgers.h"
 #include "server/summaries/stored_summary.h"
+#include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {
@@ -72,13 +74,14 @@ class Listing : public ::testing::Test {
     } while (!request.page_token().empty());
     return ids;
   }
-  // Waits until every ledger has a summary of all its entries.
+  // Waits until every ledger but the server's own has a summary of all its entries.
   v1::ListLedgersResponse Summarised() {
     while (true) {
       v1::ListLedgersResponse response = List(ListOf("", "", 1000));
       bool all = true;
       for (int i = 0; i < response.ledgers_size(); ++i) {
-        all = all && response.summaries(i).size() == response.ledgers(i).size();
+        all = all && (IsOfServer(response.ledgers(i).name()) ||
+                      response.summaries(i).size() == response.ledgers(i).size());
       }
       if (all) return response;
       absl::SleepFor(absl::Milliseconds(10));
@@ -295,6 +298,81 @@ TEST_F(Listing, AttentionIsByGravityInPagesOfAnySize) {
   request.set_page_size(1001);
   EXPECT_TRUE(IsFieldError(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response),
                            "page_size", "at most 1000"));
+}
+
+TEST_F(Listing, WhatIsAcknowledgedStandsLastAsLongAsTheSameIsTheMatter) {
+  running_.Create(Name("z"), [](v1::Declaration& d) { d.set_parameters(v1::ADAPTIVE); });
+  Rounds("z", 1);
+  Summarised();
+  const auto list = [&] {
+    v1::ListAttentionRequest request;
+    request.set_parent("projects/-");
+    v1::ListAttentionResponse response;
+    EXPECT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response)));
+    return response;
+  };
+  const v1::AttentionItem refused = list().items(0);
+  ASSERT_EQ(refused.reason(), v1::AttentionItem::EPSILON_REFUSED);
+  EXPECT_EQ(refused.id().size(), 16u);
+  EXPECT_FALSE(refused.has_note());
+  const auto say = [&](const std::string& request, v1::AttentionItem* item = nullptr) {
+    return Call(running_.ledgers(), &Ledgers::NoteAttention,
+                accountant::FromText<v1::NoteAttentionRequest>(request), item);
+  };
+  const std::string about = absl::StrCat("id: '", refused.id(), "' ledger: '", Name("z"), "' ");
+  v1::AttentionItem noted;
+  ASSERT_TRUE(
+      IsOk(say(about + "acknowledged: true text: 'known' assigned_to: 'night shift'", &noted)));
+  EXPECT_EQ(noted.note().text(), "known");
+  v1::ListAttentionResponse after = list();
+  EXPECT_EQ(after.total(), 2);
+  EXPECT_EQ(after.acknowledged(), 1);
+  EXPECT_EQ(after.items(0).reason(), v1::AttentionItem::SILENT);
+  EXPECT_EQ(after.items(1).note().SerializeAsString(), noted.note().SerializeAsString());
+  EXPECT_EQ(after.items(1).note().assigned_to(), "night shift");
+  // The last word holds, and stands in an entry of its own.
+  ASSERT_TRUE(IsOk(say(about)));
+  after = list();
+  EXPECT_EQ(after.acknowledged(), 0);
+  EXPECT_EQ(after.items(0).id(), refused.id());
+  EXPECT_EQ(running_.Get("projects/attention/ledgers/notes").size(), 3);
+
+  // A correction, acknowledged, and one more.
+  running_.Create(Name("fixed"));
+  Rounds("fixed", 1);
+  const auto correct = [&](const std::string& id) {
+    v1::AppendBatchRequest batch = Batch(Name("fixed"), "w", id);
+    batch.add_entries()->mutable_correction()->set_corrected_sequence(1);
+    batch.mutable_entries(0)->mutable_correction()->set_text("wrong");
+    running_.Append(batch);
+    Summarised();
+  };
+  const auto corrected = [&] {
+    const v1::ListAttentionResponse all = list();
+    for (const v1::AttentionItem& item : all.items())
+      if (item.reason() == v1::AttentionItem::CORRECTED) return item;
+    return v1::AttentionItem();
+  };
+  correct("c1");
+  const std::string first = corrected().id();
+  ASSERT_TRUE(IsOk(
+      say(absl::StrCat("id: '", first, "' ledger: '", Name("fixed"), "' acknowledged: true"))));
+  EXPECT_TRUE(corrected().note().acknowledged());
+  correct("c2");
+  EXPECT_NE(corrected().id(), first);
+  EXPECT_FALSE(corrected().has_note());
+
+  EXPECT_EQ(say(absl::StrCat("id: '", first, "' ledger: '", Name("fixed"), "'")).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  for (const std::string& other :
+       {absl::StrCat("id: '", refused.id(), "'"),
+        absl::StrCat("id: '", refused.id(), "' dataset: 'adult'"),
+        absl::StrCat("id: '", refused.id(), "' ledger: 'projects/p/ledgers/y'")}) {
+    EXPECT_EQ(say(other).error_code(), grpc::StatusCode::NOT_FOUND) << other;
+  }
+  EXPECT_TRUE(IsFieldError(say(about + "text: '" + std::string(1025, 'x') + "'"), "text", "must"));
+  EXPECT_TRUE(IsFieldError(say(about + "assigned_to: '" + std::string(257, 'x') + "'"),
+                           "assigned_to", "must"));
 }
 
 TEST_F(Listing, TotalSaysWhichGuaranteeItIs) {

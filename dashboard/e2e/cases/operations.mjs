@@ -171,6 +171,31 @@ export const cases = {
     },
   ),
 
+  "what needs attention is acknowledged, and open again when something else is the matter":
+    onServer({ filled: false }, async ({ server, browser }) => {
+      await create(server, "torn", declared("d", "example"));
+      await append(server, "torn", [gaussian(3)]);
+      const correct = () =>
+        append(server, "torn", [{ correction: { correctedSequence: "1", text: "wrong" } }]);
+      await correct();
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(server.base);
+      await says(tab, "torn: 1 correction");
+      await tab.click(".notice:has-text('torn') >> text=Say something…");
+      await tab.fill("dialog >> label:has-text('Note') >> input", "read <b>it</b>");
+      await tab.fill("dialog >> label:has-text('Assigned') >> input", "night shift");
+      await tab.click("dialog >> button.primary");
+      await says(tab, "assigned to night shift: read <b>it</b>");
+      await until(tab, () => !document.querySelector("dialog"));
+      const marked = () =>
+        tab.evaluate(() => document.querySelector(".notice:has(.faint)").className);
+      assert.doesNotMatch(await marked(), /warn|bad/);
+      await correct();
+      await says(tab, "torn: 2 corrections");
+      assert.doesNotMatch(await text(tab), /night shift/);
+      assert.deepEqual(trouble, []);
+    }),
+
   "a statement shows every field, stated or not, and goes out as Markdown, HTML and JSON": onServer(
     async ({ server, browser }) => {
       const { page: tab, context, trouble } = await openPage(browser, { acceptDownloads: true });

@@ -121,7 +121,7 @@ export function faultOf(text: string, message: string, skipped = 0): Fault | und
 }
 
 // The server's own projects, and what their ledgers say of a data set.
-const OWN_NAMES = ["access-record", "recomputations", "statements"];
+const OWN_NAMES = ["access-record", "attention", "recomputations", "statements"];
 const OWN = OWN_NAMES.map((name) => `project = ${name}`).join(" OR ");
 // Whether the text stays itself between parentheses.
 function isClosed(text: string): boolean {

@@ -1,9 +1,14 @@
 // What a reader of the data sets must act on: the server's list, the gravest first.
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { call, CallError } from "../api/client";
 import type { AttentionItem, DatasetSummary, ListAttentionResponse } from "../api/types";
+import { Dialog } from "../parts/dialog";
 import type { Shape, Tone } from "../parts/icon";
+import { A, Button, Card, Failed, Notice } from "../parts/parts";
 import { datasetAddress, ledgerAddress } from "../router";
-import { AndNames, Name, said, shortName } from "../text/names";
+import { AndNames, Name, said, shortName, visible } from "../text/names";
+import { grouped, number } from "../text/numbers";
 
 interface Item {
   shape: Shape;
@@ -12,7 +17,10 @@ interface Item {
   text: ComponentChildren;
   href: string;
   link: string;
+  of?: AttentionItem; // absent: the page's own, of which nothing can be said
 }
+
+type Note = NonNullable<AttentionItem["note"]>;
 
 // Why there is no total. One that is being worked out is not refused.
 export const refusalOf = ({ refusal }: DatasetSummary) =>
@@ -36,8 +44,13 @@ const BROKEN = new Set<AttentionItem["reason"]>([
   "EPSILON_REFUSED",
 ]);
 
-function shown({ reason, ledger, datasets = [], title, message }: AttentionItem): Item {
-  const [shape, tone]: [Shape, Tone] = BROKEN.has(reason) ? ["refused", "bad"] : ["attend", "warn"];
+function shown(item: AttentionItem): Item {
+  const { reason, ledger, datasets = [], title, message, note } = item;
+  const [shape, tone]: [Shape, Tone] = note?.acknowledged
+    ? ["held", "plain"]
+    : BROKEN.has(reason)
+      ? ["refused", "bad"]
+      : ["attend", "warn"];
   const of = ledger ? <Name of={shortName(ledger)} /> : <AndNames of={datasets} />;
   return {
     shape,
@@ -47,13 +60,122 @@ function shown({ reason, ledger, datasets = [], title, message }: AttentionItem)
         {of}: {said(title)}
       </>
     ),
-    text: said(message),
+    text: (
+      <>
+        {said(message)}
+        {note && <p class="faint">{noteWords(note)}</p>}
+      </>
+    ),
     href: ledger ? ledgerAddress(ledger) : datasetAddress(datasets[0]),
     link: ledger ? "Open ledger" : "See runs",
+    of: item,
   };
 }
+const noteWords = ({ acknowledged, assignedTo, text, caller, time = "" }: Note) =>
+  visible(
+    [
+      `${acknowledged ? "Acknowledged" : "Open"} ${time.slice(0, 10)}${caller ? ` by ${caller}` : ""}`,
+      assignedTo && `assigned to ${assignedTo}`,
+      text,
+    ]
+      .filter(Boolean)
+      .join(": "),
+  );
 
-export const attention = ({ items = [] }: ListAttentionResponse, witnessed: boolean): Item[] => [
-  ...items.map(shown),
-  ...(witnessed ? [] : [NO_WITNESS]),
-];
+interface SayProps {
+  of: AttentionItem;
+  close: () => void;
+  done: () => void;
+}
+// What the reader says of an item, for everybody who is shown it.
+function Say({ of: { id, ledger, datasets = [], note, title }, close, done }: SayProps) {
+  const [text, setText] = useState(note?.text ?? "");
+  const [assignedTo, setAssigned] = useState(note?.assignedTo ?? "");
+  const [error, setError] = useState<CallError>();
+  const say = (acknowledged: boolean) => async () => {
+    const about = ledger ? { ledger } : { dataset: datasets[0] };
+    try {
+      await call("LedgerService/NoteAttention", { id, ...about, acknowledged, assignedTo, text });
+      done();
+    } catch (failed) {
+      setError(failed as CallError);
+    }
+  };
+  return (
+    <Dialog title={`About “${visible(title)}”`} close={close}>
+      <label class="field">
+        Note
+        <input value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <label class="field">
+        Assigned to
+        <input value={assignedTo} onInput={(event) => setAssigned(event.currentTarget.value)} />
+      </label>
+      {error && <Failed error={error} what="your note" />}
+      <p class="muted">
+        It is kept, signed, in a ledger of the server’s. What is acknowledged stands last, as long
+        as the same is the matter.
+      </p>
+      <div class="actions">
+        <Button onClick={say(false)}>Keep it open</Button>
+        <Button class="button primary" onClick={say(true)}>
+          Acknowledge
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface AttentionProps {
+  of: ListAttentionResponse;
+  witnessed: boolean;
+  again: () => void; // something was said
+}
+export function Attention({ of: list, witnessed, again }: AttentionProps) {
+  const [about, setAbout] = useState<AttentionItem>();
+  const { items = [], total, acknowledged } = list;
+  const all = [...items.map(shown), ...(witnessed ? [] : [NO_WITNESS])];
+  const more = number(total) - items.length;
+  const open = number(total) - number(acknowledged) + (witnessed ? 0 : 1);
+  if (!all.length) return null;
+  return (
+    <Card
+      flush
+      title={
+        <>
+          Needs attention <span class="faint">{grouped(open)}</span>
+        </>
+      }
+    >
+      {all.map(({ href, link, text, of, ...item }) => (
+        <Notice
+          key={of?.id}
+          {...item}
+          action={
+            <>
+              <A href={href}>{link}</A>{" "}
+              {of && <Button onClick={() => setAbout(of)}>Say something…</Button>}
+            </>
+          }
+        >
+          {text}
+        </Notice>
+      ))}
+      {more > 0 && (
+        <p class="footnote" style="padding: 8px 20px">
+          and {grouped(more)} more, none graver: <code>dpledger attention</code> lists them all
+        </p>
+      )}
+      {about && (
+        <Say
+          of={about}
+          close={() => setAbout(undefined)}
+          done={() => {
+            setAbout(undefined);
+            again();
+          }}
+        />
+      )}
+    </Card>
+  );
+}

@@ -6,18 +6,7 @@ import { generation } from "../live";
 import { downloadCsv } from "../parts/download";
 import { EpsilonLine, EpsilonWords, Protects, TierNote, upper, type Terms } from "../parts/epsilon";
 import { Chip } from "../parts/icon";
-import {
-  A,
-  Button,
-  Card,
-  Empty,
-  Failed,
-  Loading,
-  Notice,
-  Section,
-  Table,
-  Title,
-} from "../parts/parts";
+import { A, Button, Empty, Failed, Loading, Section, Table, Title } from "../parts/parts";
 import { SavedViews } from "../parts/saved_views";
 import { serverName } from "../prefix";
 import { datasetAddress, place } from "../router";
@@ -26,7 +15,7 @@ import { Name, said } from "../text/names";
 import { grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
 import { cosignatures } from "../text/words";
-import { attention, refusalOf } from "./attention";
+import { Attention, refusalOf } from "./attention";
 import { sorted } from "./ledger_list";
 import { ALL } from "./requests";
 
@@ -149,11 +138,9 @@ export function Datasets() {
     },
     [version, signedIn.value],
   );
-  const listed = useCall("LedgerService/ListAttention", FIRST, version).data ?? {};
+  const listed = useCall("LedgerService/ListAttention", FIRST, version);
   const { note } = useCall("AuditService/GetCheckpoint", {}).data ?? {};
   const datasets = all ?? [];
-  const items = attention(listed, note === undefined || cosignatures(note) > 0);
-  const more = number(listed.total) - (listed.items ?? []).length;
   const total = datasets.reduce((sum, one) => sum + number(one.ledgerCount), 0);
   const counts = [plural(total, "ledger"), plural(datasets.length, "data set")];
   const what = "What was learned from each data set";
@@ -187,26 +174,12 @@ export function Datasets() {
           one: <code>dp_sgd --server {serverName()} --ledger first --target-epsilon 1</code>
         </Empty>
       )}
-      {all && items.length > 0 && (
-        <Card
-          flush
-          title={
-            <>
-              Needs attention <span class="faint">{grouped(items.length + more)}</span>
-            </>
-          }
-        >
-          {items.map(({ href, link, text, ...item }, i) => (
-            <Notice key={i} {...item} action={<A href={href}>{link}</A>}>
-              {text}
-            </Notice>
-          ))}
-          {more > 0 && (
-            <p class="footnote" style="padding: 8px 20px">
-              and {grouped(more)} more, none graver: <code>dpledger attention</code> lists them all
-            </p>
-          )}
-        </Card>
+      {all && (
+        <Attention
+          of={listed.data ?? {}}
+          witnessed={note === undefined || cosignatures(note) > 0}
+          again={listed.again}
+        />
       )}
       {datasets.length > 0 && (
         <Section title="All data sets">
