@@ -22,7 +22,9 @@ constexpr double kGreatestDistance = 1e100;
 constexpr double kFarApart = 20;
 
 // Additions for each unit of ShuffledWork.
-constexpr double kShuffledStep = 6;
+constexpr double kShuffledStep = 3;
+// Of a power of two: where there are many shuffles, their people are counted in such parts.
+constexpr uint64_t kPartsOfPeople = 16;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -173,13 +175,28 @@ absl::Status Shuffled::AddTo(Resolver& resolver, uint64_t count) const {
   }
   RETURN_IF_ERROR(resolver.OnlyAsDeclared("mechanism shuffled"));
   if (local_epsilon == 0) return absl::OkStatus();  // it reveals nothing
-  const std::string key = absl::StrCat("shuffled ", Bits(local_epsilon), " ", people);
+  const auto key_of = [this](uint64_t fewest, uint64_t most) {
+    return absl::StrCat("shuffled ", Bits(local_epsilon), " ", fewest, " ", most);
+  };
+  const double work = kShuffledStep * ShuffledWork(local_epsilon, people);
+  uint64_t fewest = people, most = people;
+  if (!resolver.HasPair(key_of(people, people)) && !resolver.LeavesHalfOfTheWork(work)) {
+    const uint64_t part = std::max<uint64_t>(1, std::bit_floor(people) / kPartsOfPeople);
+    fewest = people / part * part;
+    most = people == fewest ? people : fewest + part;
+    if (fewest < people) {
+      resolver.composition().warnings.insert(
+          "many different shuffled events: `people` is counted in sixteenths of a power of two, a "
+          "looser bound");
+    }
+  }
+  const std::string key = key_of(fewest, most);
   if (resolver.HasPair(key)) return resolver.AddPair(key, {}, {}, count);
   RETURN_IF_ERROR(resolver.SpendWork(
-      kShuffledStep * ShuffledWork(local_epsilon, people),
+      work,
       "mechanism shuffled: too many different ones; round `people` down and local_epsilon up"));
-  return resolver.AddPair(key, ShuffledPair(local_epsilon, people, Bound::kUpper),
-                          ShuffledPair(local_epsilon, people, Bound::kLower), count);
+  return resolver.AddPair(key, ShuffledPair(local_epsilon, fewest, Bound::kUpper),
+                          ShuffledPair(local_epsilon, most, Bound::kLower), count);
 }
 
 absl::Status MixtureOfGaussians::AddTo(Resolver& resolver, uint64_t count) const {

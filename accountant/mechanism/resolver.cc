@@ -177,6 +177,10 @@ absl::Status Resolver::SpendWork(double additions, std::string_view refusal) {
   return WithReason(absl::ResourceExhaustedError(ToAbsl(refusal)), {"QUERY_TOO_LARGE", {}});
 }
 
+bool Resolver::LeavesHalfOfTheWork(double additions) const {
+  return work_ + additions <= kGreatestWork / 2;
+}
+
 absl::Status Resolver::AddCurve(RenyiBound bound, uint64_t count, double rho) {
   composition_.curves.push_back({std::move(bound), count, rho});
   return absl::OkStatus();

@@ -72,6 +72,8 @@ class Resolver {
   // RESOURCE_EXHAUSTED (QUERY_TOO_LARGE), with `refusal` as the message, once the mechanisms of a
   // history take more than about a second to work out.
   absl::Status SpendWork(double additions, std::string_view refusal);
+  // Whether half of that is left after so much more.
+  bool LeavesHalfOfTheWork(double additions) const;
 
   // `count` runs of a matrix mechanism, by its encoder: a sensitivity, or one whose records take
   // part by a schedule.

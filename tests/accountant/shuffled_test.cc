@@ -253,15 +253,33 @@ TEST(Shuffled, NeedsAPublicNumberOfReports) {
   EXPECT_TRUE(Of({1, Shuffled{0, 100}}).Empty());
 }
 
-TEST(Shuffled, SoManyDifferentOnesAreRefused) {
+TEST(Shuffled, ManyDifferentOnesAreCountedByFewerPeople) {
   // The same ones are worked out once.
   const Composed same{std::vector<Mechanism>(4096, Mechanism{1, Shuffled{1, 1000000}})};
   EXPECT_EQ(Of({1, same}).pairs.at(0).count, 4096u);
+  EXPECT_TRUE(Of({1, same}).warnings.empty());
   Composed different;
-  for (uint64_t i = 0; i < 4096; ++i) different.events.push_back({1, Shuffled{1, 1000000 + i}});
+  for (uint64_t i = 0; i < 2048; ++i) different.events.push_back({1, Shuffled{1, 1000000 + i}});
+  const Composition many = Of({1, different});
+  EXPECT_THAT(many.warnings, ::testing::Contains(HasSubstr("many different shuffled events")));
+  EXPECT_LT(many.pairs.size(), 100u);
+  EXPECT_EQ(many.TotalCount(), 2048);
+  // Between as many shuffles of the fewest people that they are counted as, and of the most.
+  const auto counted = std::find_if(many.pairs.begin(), many.pairs.end(),
+                                    [](const PairStep& step) { return step.count > 1; });
+  ASSERT_NE(counted, many.pairs.end());
+  EXPECT_EQ(counted->upper, ShuffledPair(1, 30 << 15, Bound::kUpper));
+  EXPECT_EQ(counted->lower, ShuffledPair(1, 31 << 15, Bound::kLower));
+  EXPECT_LT(Epsilon(counted->upper, 1e-6),
+            1.03 * Epsilon(ShuffledPair(1, 1000000, Bound::kUpper), 1e-6));
+}
+
+TEST(Shuffled, TooManyLocalEpsilonsAreRefused) {
+  Composed different;
+  for (int i = 0; i < 4096; ++i) different.events.push_back({1, Shuffled{1 + i * 1e-6, 1000000}});
   const absl::Status status = Refusal({1, different}, Adjacency::kReplaceOne);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("round `people` down"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("round `people` down and local_epsilon up"));
 }
 
 }  // namespace
