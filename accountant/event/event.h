@@ -31,6 +31,7 @@
 #include "accountant/event/mechanisms/self_composed.h"
 #include "accountant/event/mechanisms/shuffled.h"
 #include "accountant/event/mechanisms/single_epoch_tree_aggregation.h"
+#include "accountant/event/mechanisms/sparse_vector.h"
 #include "accountant/event/mechanisms/truncated_subsampled_gaussian.h"
 #include "accountant/event/mechanisms/unsupported.h"
 #include "accountant/event/mechanisms/zcdp.h"
@@ -145,10 +146,10 @@ struct Mechanism {
   uint64_t count = 1;
   std::variant<NoOp, NonPrivate, Unsupported, Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian,
                RandomizedResponse, EpsilonDelta, ZCDp, ExponentialMechanism, PermuteAndFlip,
-               ReportNoisyMax, Shuffled, MixtureOfGaussians, TruncatedSubsampledGaussian,
-               SingleEpochTreeAggregation, MatrixMechanism, RenyiCurve, PoissonSampled,
-               SampledWithoutReplacement, SampledWithReplacement, RepeatAndSelect, SelfComposed,
-               Composed>
+               ReportNoisyMax, Shuffled, SparseVector, MixtureOfGaussians,
+               TruncatedSubsampledGaussian, SingleEpochTreeAggregation, MatrixMechanism, RenyiCurve,
+               PoissonSampled, SampledWithoutReplacement, SampledWithReplacement, RepeatAndSelect,
+               SelfComposed, Composed>
       kind;
 
   static constexpr char kName[] = "mechanism";

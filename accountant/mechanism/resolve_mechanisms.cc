@@ -199,6 +199,17 @@ absl::Status Shuffled::AddTo(Resolver& resolver, uint64_t count) const {
                           ShuffledPair(local_epsilon, most, Bound::kLower), count);
 }
 
+// Lyu, Su, Li 2017, arXiv 1603.01699, thm. 4 and 5: one threshold for all answers.
+absl::Status SparseVector::AddTo(Resolver& resolver, uint64_t count) const {
+  resolver.composition().assumptions.insert(kFloatingPointNoise);
+  const double threshold = resolver.Distance({threshold_noise, threshold_noise}).upper();
+  const double query = resolver.Distance({query_noise, query_noise}).upper();
+  const double ways = (monotonic ? 1 : 2) * static_cast<double>(cutoff);  // exact
+  const double epsilon = AddUp(threshold, MulUp(ways, query));
+  return resolver.AddPair(absl::StrCat("sparse_vector ", Bits(epsilon)),
+                          EpsilonDeltaPair(epsilon, 0, Bound::kUpper), Pair::Nothing(), count);
+}
+
 absl::Status MixtureOfGaussians::AddTo(Resolver& resolver, uint64_t count) const {
   if (resolver.replaces()) return resolver.NoAnalysis("mechanism mixture_of_gaussians");
   RETURN_IF_ERROR(resolver.OnlySingleRecords("mechanism mixture_of_gaussians"));

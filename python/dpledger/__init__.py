@@ -24,7 +24,7 @@ from .messages import (
     NegativeBinomialTrials, NonPrivate, NoOp, OneRunAudit, Participation, PermuteAndFlip, Poisson,
     PoissonSampled, PoissonTrials, RandomAllocation, RandomizedResponse, RenyiCurve,
     RepeatAndSelect, ReportNoisyMax, RoundsEvent, SampledWithoutReplacement, SampledWithReplacement,
-    SamplingEvent, SelfComposed, Shuffled, SingleEpochTreeAggregation, SumQuery,
+    SamplingEvent, SelfComposed, Shuffled, SingleEpochTreeAggregation, SparseVector, SumQuery,
     SumQueryEvent, ToeplitzEncoder, TreeEncoder, TruncatedPoisson, TruncatedSubsampledGaussian,
     Unsupported, WithoutReplacement, WithReplacement, ZCDp)
 
@@ -48,7 +48,7 @@ __all__ = ["Answer", "AuditResult", "BallsInBins", "BinomialTrials", "Calibratio
            "PoissonSampled", "PoissonTrials", "Profile", "RandomAllocation", "RandomizedResponse",
            "Recorder", "RenyiCurve", "RepeatAndSelect", "ReportNoisyMax", "Round", "RoundsEvent",
            "SampledWithReplacement", "SampledWithoutReplacement", "Sampler", "SamplingEvent",
-           "SelfComposed", "Shuffled", "SingleEpochTreeAggregation", "Statement",
+           "SelfComposed", "Shuffled", "SingleEpochTreeAggregation", "SparseVector", "Statement",
            "Store", "SumQuery", "SumQueryEvent", "ToeplitzEncoder", "TreeEncoder",
            "TruncatedPoisson", "TruncatedSubsampledGaussian", "TuningCost", "Unsupported",
            "Verification", "WithReplacement", "WithoutReplacement", "WrongType", "ZCDp", "audit",

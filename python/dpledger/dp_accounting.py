@@ -119,7 +119,7 @@ def _trivial(kind: str, event: Any) -> Optional[messages.MechanismEvent]:
 
 def to_dp_event(event: messages.Event) -> Any:
     """A dpledger event as dp_accounting's: RoundsEvent too. What dp_accounting has no class for
-    (schemes with epochs, MatrixMechanism, RenyiCurve, ReportNoisyMax, Shuffled) is an
+    (schemes with epochs, MatrixMechanism, RenyiCurve, ReportNoisyMax, Shuffled, SparseVector) is an
     UnsupportedDpEvent."""
     count = getattr(event, "count", 1)
     if isinstance(event, messages.RoundsEvent):

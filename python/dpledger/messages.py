@@ -808,6 +808,38 @@ class Shuffled(Message):
         self.count = count
 
 
+class SparseVector(Message):
+    """Compares the queries of a stream with one threshold, and stops after `cutoff` answers "above". The threshold
+    gets Laplace noise once, each query its own; nothing but "above" or "below" is released.
+
+    threshold_noise: noise scale over what one record can change in a query, > 0
+    query_noise: the same of the noise on each query, > 0
+    cutoff: in [1, 2^53]
+    monotonic: adding a record moves every query the same way
+    count: How often the mechanism ran, in [1, 2^53]; absent = once.
+    """
+    threshold_noise: float
+    query_noise: float
+    cutoff: int
+    monotonic: bool = False
+    count: int = 1
+    _wire = (
+        (1, "threshold_noise", "double", ""),
+        (2, "query_noise", "double", ""),
+        (3, "cutoff", "uint64", ""),
+        (4, "monotonic", "bool", ""),)
+    _beside = (
+        (1, "count", "uint64", "?"),)
+
+    def __init__(self, threshold_noise: float, query_noise: float, cutoff: int, monotonic: bool = False, count: int =
+                 1) -> None:
+        self.threshold_noise = threshold_noise
+        self.query_noise = query_noise
+        self.cutoff = cutoff
+        self.monotonic = monotonic
+        self.count = count
+
+
 class Participation(Message):
     """In which steps a record's contributions may be: at most max_participations, any two at least min_separation
     apart. ZERO_OUT and REPLACE_ONE only, as removal would shift the steps of the other records.
@@ -2051,7 +2083,7 @@ MechanismEvent = Union[
     NoOp, NonPrivate, Unsupported, Gaussian, Laplace, DiscreteLaplace, DiscreteGaussian, RandomizedResponse,
     EpsilonDelta, ZCDp, ExponentialMechanism, PermuteAndFlip, MixtureOfGaussians, PoissonSampled,
     SampledWithoutReplacement, SampledWithReplacement, TruncatedSubsampledGaussian, SingleEpochTreeAggregation,
-    RepeatAndSelect, SelfComposed, Composed, MatrixMechanism, RenyiCurve, ReportNoisyMax, Shuffled]
+    RepeatAndSelect, SelfComposed, Composed, MatrixMechanism, RenyiCurve, ReportNoisyMax, Shuffled, SparseVector]
 SamplingScheme = Union[
     Poisson, WithoutReplacement, WithReplacement, FullBatch, DisjointBatches, RandomAllocation, TruncatedPoisson]
 Event = Union[
@@ -2092,6 +2124,7 @@ FOLDED: Dict[str, Dict[int, Tuple[str, Any]]] = {
         24: ("renyi_curve", RenyiCurve),
         25: ("report_noisy_max", ReportNoisyMax),
         26: ("shuffled", Shuffled),
+        27: ("sparse_vector", SparseVector),
     },
     "SamplingScheme": {
         2: ("poisson", Poisson),

@@ -93,6 +93,43 @@ Truth Shuffles(double local, size_t people, size_t values) {
   };
 }
 
+// Which of two queries are above a threshold, until `cutoff` are; one record moves each by up to
+// one, or (`together`) both the same way. The worst of all whole answers near the threshold.
+Truth ShortStream(double threshold, double query, uint64_t cutoff, bool together) {
+  const auto law = [=](int first, int second) {
+    Law said(4);  // below = 0, above = 1, of the first query by the lower bit
+    constexpr double kCell = 0.02;
+    for (double at = -40 + kCell / 2; at < 40; at += kCell) {
+      const double mass = std::exp(-std::fabs(at) / threshold) / (2 * threshold) * kCell;
+      const auto above = [&](int answer) {
+        const double ahead = (answer - at) / query;
+        return ahead < 0 ? std::exp(ahead) / 2 : 1 - std::exp(-ahead) / 2;
+      };
+      const double one = above(first), two = above(second);
+      said[0] += mass * (1 - one) * (1 - two);
+      said[1] += mass * one * (cutoff == 1 ? 1 : 1 - two);
+      said[2] += mass * (1 - one) * two;
+      if (cutoff > 1) said[3] += mass * one * two;
+    }
+    return said;
+  };
+  return [=](Adjacency adjacency, double epsilon, size_t group) {
+    const int by = static_cast<int>(group) * (adjacency == Adjacency::kReplaceOne ? 2 : 1);
+    double worst = 0;
+    for (int first = -3; first <= 3; ++first) {
+      for (int second = -3; second <= 3; ++second) {
+        const Law here = law(first, second);
+        for (const auto& [one, two] : std::vector<std::pair<int, int>>{{1, 1}, {1, 0}, {1, -1}}) {
+          if (together && two < 0) continue;
+          worst = std::fmax(
+              worst, small::EitherDelta(here, law(first + by * one, second + by * two), epsilon));
+        }
+      }
+    }
+    return worst;
+  };
+}
+
 // Gaussian noise in wider cells, where something is: for outputs of two numbers.
 Law CoarseGaussian(double z, int sum) {
   const Law fine = small::GaussianNoise(z)(sum);
@@ -405,6 +442,16 @@ std::vector<Answered> AnsweredMechanisms() {
        kGroups},
       {"`shuffled`", Of(Shuffled{1, 3}), Shuffles(1, 3, 2), {0, 1.3, 1.3}},
       {"`shuffled`", Of(Shuffled{2, 3}), Shuffles(2, 3, 3), {0, 1.3, 1.3}},
+      {"`sparse_vector`",
+       Of(SparseVector{2, 4, 1, false}),
+       ShortStream(2, 4, 1, false),
+       {kLoose, kLoose, kLoose},
+       kGroups},
+      {"`sparse_vector`",
+       Of(SparseVector{2, 4, 2, true}),
+       ShortStream(2, 4, 2, true),
+       {kLoose, kLoose, kLoose},
+       kGroups},
       {"`zcdp`, `renyi_curve`",
        Of(ZCDp{0.5, 0}),
        [](Adjacency, double epsilon,

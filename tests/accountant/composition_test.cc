@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -136,6 +137,31 @@ TEST(Resolve, StatementsHoldAsDeclaredOnly) {
                 HasSubstr("which holds under REPLACE_ONE as declared: no analysis under ZERO_OUT"));
     EXPECT_TRUE(Resolve(Of(statement), Adjacency::kReplaceOne).ok());
   }
+}
+
+// ε = 1/threshold noise + 2c/query noise, once c where all queries move the same way.
+TEST(Resolve, SparseVectorsSpendOnTheThresholdAndOnEachAnswer) {
+  const auto greatest = [](const SparseVector& run, Neighbours neighbours, uint64_t group = 1) {
+    neighbours.group_size = group;
+    const auto composition = Resolve(Of({3, run}), neighbours);
+    EXPECT_TRUE(composition.ok()) << composition.status();
+    return ComputeEpsilon(*composition, 0, {})->value;
+  };
+  const auto added = Adjacency::kAddOrRemoveOne;
+  for (const auto& [run, one] :
+       std::vector<std::pair<SparseVector, double>>{{{2, 4, 1, false}, .5 + .5},
+                                                    {{2, 4, 1, true}, .5 + .25},
+                                                    {{2, 4, 7, false}, .5 + 3.5},
+                                                    {{8, 40, 7, true}, .125 + .175}}) {
+    const Interval found = greatest(run, added);
+    EXPECT_GE(found.upper(), 3 * one);
+    EXPECT_NEAR(found.upper(), 3 * one, 1e-6);
+    EXPECT_EQ(found.lower(), 0);
+    EXPECT_NEAR(greatest(run, Adjacency::kZeroOut).upper(), 3 * one, 1e-6);
+    EXPECT_NEAR(greatest(run, Adjacency::kReplaceOne).upper(), 6 * one, 1e-6);
+    EXPECT_NEAR(greatest(run, added, 5).upper(), 15 * one, 1e-6);
+  }
+  EXPECT_EQ(greatest({1e-3, 4, 1, false}, added).upper(), std::numeric_limits<double>::infinity());
 }
 
 TEST(Resolve, ReplaceOneDoublesEveryDistance) {

@@ -95,6 +95,7 @@ TEST(Answerable, RefusesNothingThatTheAccountantAnswers) {
        R"("epsilonDelta":{"epsilon":1,"delta":0.001})", R"("zcdp":{"rho":1,"xi":0})",
        R"("exponentialMechanism":{"epsilon":1})", R"("permuteAndFlip":{"epsilon":1})",
        R"("reportNoisyMax":{"noiseMultiplier":1})", R"("shuffled":{"localEpsilon":1,"people":"9"})",
+       R"("sparseVector":{"thresholdNoise":2,"queryNoise":4,"cutoff":"1"})",
        R"("mixtureOfGaussians":{"standardDeviation":1,"sensitivities":[0,1],"samplingProbs":[0.5,0.5]})",
        R"("truncatedSubsampledGaussian":{"datasetSize":"100","samplingProbability":0.1,"truncatedBatchSize":"12","noiseMultiplier":1})",
        R"("singleEpochTreeAggregation":{"noiseMultiplier":1,"stepCounts":["4"]})",

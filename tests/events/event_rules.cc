@@ -213,6 +213,12 @@ std::vector<FieldRule> LeafRules() {
       MechanismRule("shuffled { local_epsilon: @ people: 2 }", "0",
                     Negative("shuffled.local_epsilon")),
       MechanismRule("shuffled { local_epsilon: 1 people: @ }", "1", NotCount("shuffled.people")),
+      MechanismRule("sparse_vector { threshold_noise: @ query_noise: 1 cutoff: 1 }", "2",
+                    NotPositive("sparse_vector.threshold_noise")),
+      MechanismRule("sparse_vector { threshold_noise: 1 query_noise: @ cutoff: 1 }", "2",
+                    NotPositive("sparse_vector.query_noise")),
+      MechanismRule("sparse_vector { threshold_noise: 1 query_noise: 1 cutoff: @ }", "3",
+                    NotCount("sparse_vector.cutoff")),
       MechanismRule(
           "mixture_of_gaussians { standard_deviation: @ sensitivities: 1 sampling_probs: 1 }", "2",
           NotPositive("mixture_of_gaussians.standard_deviation")),

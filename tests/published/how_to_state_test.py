@@ -123,6 +123,48 @@ class HowToState(unittest.TestCase):
         self.assertGreater(math.log(first / second), 0.99)
         self.assertLessEqual(math.log(first / second), 1 + 1e-6)
         self.shows("400 queries the test finds a ratio of e^(0.99 ε)")
+        run = mechanism("sparse_vector", threshold_noise=2, query_noise=4, cutoff="1")
+        self.assertLess(abs(self.ask("--delta 0", run) - 1), 1e-5)
+        # The wrong factor: not every stream moves the same way.
+        same_way = mechanism("sparse_vector", threshold_noise=2, query_noise=4, cutoff="1",
+                             monotonic=True)
+        self.assertGreater(math.log(first / second), self.ask("--delta 0", same_way))
+
+    def answered(self, row, said, threshold_scale=3.0, query_scale=6.0):
+        """P(which are above the one threshold, at 0) of a stream."""
+        x = numpy.arange(-80, 80, 1 / 32)
+        mass = oracle.laplace_density(x, threshold_scale) / 32
+        for q, is_above in zip(row, said):
+            above = oracle.laplace_tail(x - q, query_scale)
+            mass = mass * (above if is_above else 1 - above)
+        return float(mass.sum())
+
+    def sparse_vector(self, cutoff, monotonic):
+        """The ε of answers as above."""
+        event = mechanism("sparse_vector", threshold_noise=3, query_noise=6, cutoff=str(cutoff),
+                          monotonic=monotonic)
+        return self.ask("--delta 0", event)
+
+    def test_one_threshold_for_several_answers_is_within_epsilon_and_reaches_it(self):
+        allowed = {way: self.sparse_vector(2, way) for way in (False, True)}
+        all_said = [(1, 1), (1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)]
+        rows = list(itertools.product(range(-2, 3), repeat=3))
+        known = {row: [self.answered(row, said) for said in all_said] for row in rows}
+        for row in rows:
+            self.assertAlmostEqual(sum(known[row]), 1, 4)
+            for change in itertools.product(CHANGES, repeat=3):
+                other = known.get(shifted(row, change))
+                ratio = max(abs(math.log(p / q)) for p, q in zip(known[row], other or known[row]))
+                together = min(change) >= 0 or max(change) <= 0
+                self.assertLessEqual(ratio, allowed[together] + 1e-4)
+        # 2 answers of 402; the ratio is above what is wrong by one answer, or by the way they move.
+        said, still = (0,) * 400 + (1, 1), (0,) * 402
+        for moved, monotonic, wrong in (((1,) * 400 + (-1, -1), False, ((1, False), (2, True))),
+                                        ((1,) * 400 + (0, 0), True, ((1, True),))):
+            ratio = math.log(self.answered(still, said) / self.answered(moved, said))
+            self.assertLessEqual(ratio, allowed[monotonic] + 1e-4)
+            for cutoff, way in wrong:
+                self.assertGreater(ratio, self.sparse_vector(cutoff, way))
 
     # Noisy maxima.
 

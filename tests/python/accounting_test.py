@@ -142,7 +142,7 @@ class Events(unittest.TestCase):
            dpledger.Composed([dpledger.Gaussian(2.0), dpledger.Laplace(3.0)]),
            dpledger.MatrixMechanism(sensitivity=1.0, noise_stddev=2.0),
            dpledger.RenyiCurve([2.0], [0.1]), dpledger.ReportNoisyMax(2.0, "gumbel-noise", True),
-           dpledger.Shuffled(1.0, 1000)]
+           dpledger.Shuffled(1.0, 1000), dpledger.SparseVector(2.0, 8.0, 3)]
 
     def test_every_kind_is_answered_under_some_adjacency(self):
         kinds = {held for _, held in messages.FOLDED["MechanismEvent"].values()}

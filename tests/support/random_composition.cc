@@ -177,6 +177,12 @@ constexpr Kind kKinds[] = {
        return Times(d.Whole(1, 300), Shuffled{local, d.Whole(1, 1e6)});
      },
      kNo},
+    {"sparse_vector",
+     [](Draws& d, double f) {
+       const double threshold = f * d.Log(1, 100), query = f * d.Log(1, 1000);
+       const uint64_t cutoff = d.Whole(1, 30);
+       return Times(d.Whole(1, 100), SparseVector{threshold, query, cutoff, d.Index(2) == 0});
+     }},
     {"mixture",
      [](Draws& d, double f) {
        MixtureOfGaussians mixture{f * d.Log(0.5, 30), {}, {}};
