@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "merkle/proof.h"
 #include "merkle/sha256.h"
 #include "merkle/tlog_proof.h"
+#include "server/desk/authorizer.h"
 #include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
 
@@ -31,6 +33,7 @@ using ::testing::Not;
 using Stub = v1::StatementService::Stub;
 
 const std::string kOne = "projects/p/ledgers/one";
+const std::string kTwo = "projects/p/ledgers/two";
 
 std::string Sha256(const std::string& text) {
   return HexEncode(merkle::ToBytes(merkle::Sha256({text})));
@@ -244,6 +247,39 @@ TEST_F(RegisterTest, NobodyElseWritesToIt) {
   EXPECT_TRUE(IsError(Call(running_.ledgers(), &v1::LedgerService::Stub::AppendBatch,
                            Batch(kRegisterLedger, "server", "x", {note})),
                       StatusCode::PERMISSION_DENIED, "RESERVED_PROJECT", "nobody else writes"));
+}
+
+// Whoever may not ask about a ledger does not learn what was stated of it.
+class NotAboutTwo : public Authorizer {
+ public:
+  absl::Status Decide(const Caller&, Permission permission, const Resource& resource) override {
+    const bool hides = permission == Permission::kAsk && resource.name == kTwo && refuses;
+    return hides ? absl::PermissionDeniedError("not for you") : absl::OkStatus();
+  }
+  std::atomic<bool> refuses = false;
+};
+
+TEST(RegisterRights, ListHasWhatTheCallerMayAskAbout) {
+  const auto authorizer = std::make_shared<NotAboutTwo>();
+  ServerOptions options = RunningServer::SigningOnDemand();
+  options.authorizer = authorizer;
+  RunningServer running(options);
+  const auto statements = v1::StatementService::NewStub(running.channel());
+  for (const std::string& name : {kOne, kTwo}) {
+    running.Create(name);
+    v1::IssueStatementRequest request;
+    request.mutable_statement()->set_ledger(name);
+    *request.mutable_issuer() = FromText<v1::Issuer>("organization: 'o' name: 'n' role: 'r'");
+    ASSERT_TRUE(IsOk(Call(*statements, &Stub::IssueStatement, request)));
+  }
+  const auto listed = [&] {
+    v1::ListStatementsResponse list;
+    EXPECT_TRUE(IsOk(Call(*statements, &Stub::ListStatements, v1::ListStatementsRequest(), &list)));
+    return list.statements_size();
+  };
+  EXPECT_EQ(listed(), 2);
+  authorizer->refuses = true;
+  EXPECT_EQ(listed(), 1);
 }
 
 // Another server enters a statement between the look at the register and the entry: numbers stay

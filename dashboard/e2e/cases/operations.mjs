@@ -181,7 +181,7 @@ export const cases = {
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(server.base);
       await says(tab, "torn: 1 correction");
-      await tab.click(".notice:has-text('torn') >> text=Say something…");
+      await tab.click(".notice:has-text('torn') >> text=Note…");
       await tab.fill("dialog >> label:has-text('Note') >> input", "read <b>it</b>");
       await tab.fill("dialog >> label:has-text('Assigned') >> input", "night shift");
       await tab.click("dialog >> button.primary");

@@ -154,7 +154,7 @@ export function Attention({ of: list, witnessed, again }: AttentionProps) {
           action={
             <>
               <A href={href}>{link}</A>{" "}
-              {of && <Button onClick={() => setAbout(of)}>Say something…</Button>}
+              {of && <Button onClick={() => setAbout(of)}>Note…</Button>}
             </>
           }
         >
