@@ -13,9 +13,8 @@
 #include "base/hex.h"
 #include "base/json_text.h"
 #include "base/status.h"
-#include "client/c/error.h"
+#include "client/c/calls.h"
 #include "client/c/handles.h"
-#include "client/c/read.h"
 #include "client/export.h"
 #include "client/internal/local.h"
 #include "connection/connection.h"
@@ -63,7 +62,7 @@ absl::StatusOr<std::vector<std::string>> ReadTexts(const char* field, const char
   if (count > most) {
     return FieldError(field, absl::StrCat("must be at most ", most, ", got ", count));
   }
-  if (count > 0) RETURN_IF_ERROR(CheckGiven(texts, field));
+  if (count > 0) RETURN_IF_ERROR(CheckGiven({{field, texts}}));
   std::vector<std::string> read;
   for (size_t i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(read.emplace_back(), ReadText(absl::StrCat(field, "[", i, "]"), texts[i]));
@@ -78,15 +77,20 @@ absl::StatusOr<AtRest> Open(dpledger_store& store) {
   return opened;
 }
 
-absl::Status With(dpledger_store& store, absl::FunctionRef<absl::Status(const AtRest&)> ask) {
+absl::StatusOr<std::string> With(
+    dpledger_store& store, absl::FunctionRef<absl::StatusOr<std::string>(const AtRest&)> ask) {
   if (store.recorder == nullptr) {
     ASSIGN_OR_RETURN(const AtRest open, Open(store));
     return ask(open);
   }
-  return store.recorder->Ask([&](const std::shared_ptr<grpc::Channel>& channel) {
-    return ask(
-        {.channel = channel, .ledgers = {store.recorder->ledger()}, .timeout = kLongestQuestion});
-  });
+  std::string answer;
+  RETURN_IF_ERROR(store.recorder->Ask([&](const auto& channel) -> absl::Status {
+    ASSIGN_OR_RETURN(answer, ask({.channel = channel,
+                                  .ledgers = {store.recorder->ledger()},
+                                  .timeout = kLongestQuestion}));
+    return absl::OkStatus();
+  }));
+  return answer;
 }
 
 // The full name; the only ledger if `name` is empty.
@@ -102,10 +106,10 @@ absl::StatusOr<std::string> NameOf(const AtRest& open, const std::string& name) 
 }
 
 template <typename Request, typename Response>
-absl::Status Ask(grpc::Status (v1::AccountingService::Stub::*method)(grpc::ClientContext*,
-                                                                     const Request&, Response*),
-                 const AtRest& open, const v1::Subject& subject, std::string_view question,
-                 std::string& answer) {
+absl::StatusOr<std::string> Ask(grpc::Status (v1::AccountingService::Stub::*method)(
+                                    grpc::ClientContext*, const Request&, Response*),
+                                const AtRest& open, const v1::Subject& subject,
+                                std::string_view question) {
   Request request;
   if (!request.ParseFromArray(question.data(), static_cast<int>(question.size()))) {
     return FieldError("question",
@@ -117,21 +121,17 @@ absl::Status Ask(grpc::Status (v1::AccountingService::Stub::*method)(grpc::Clien
   for (const std::string& one : open.assumptions) {
     response.mutable_details()->add_assumptions(one);
   }
-  answer = response.SerializeAsString();
-  return absl::OkStatus();
+  return response.SerializeAsString();
 }
 
-absl::Status AskBy(const std::string& method, const AtRest& open, const v1::Subject& subject,
-                   std::string_view question, std::string& answer) {
+absl::StatusOr<std::string> AskBy(const std::string& method, const AtRest& open,
+                                  const v1::Subject& subject, std::string_view question) {
   using Stub = v1::AccountingService::Stub;
-  if (method == "ComputeEpsilon")
-    return Ask(&Stub::ComputeEpsilon, open, subject, question, answer);
-  if (method == "ComputeDelta") return Ask(&Stub::ComputeDelta, open, subject, question, answer);
-  if (method == "ComputeProfile")
-    return Ask(&Stub::ComputeProfile, open, subject, question, answer);
-  if (method == "ComputeTuningCost")
-    return Ask(&Stub::ComputeTuningCost, open, subject, question, answer);
-  if (method == "Calibrate") return Ask(&Stub::Calibrate, open, subject, question, answer);
+  if (method == "ComputeEpsilon") return Ask(&Stub::ComputeEpsilon, open, subject, question);
+  if (method == "ComputeDelta") return Ask(&Stub::ComputeDelta, open, subject, question);
+  if (method == "ComputeProfile") return Ask(&Stub::ComputeProfile, open, subject, question);
+  if (method == "ComputeTuningCost") return Ask(&Stub::ComputeTuningCost, open, subject, question);
+  if (method == "Calibrate") return Ask(&Stub::Calibrate, open, subject, question);
   return FieldError("method", absl::StrCat("must be ComputeEpsilon, ComputeDelta, ComputeProfile, "
                                            "ComputeTuningCost or Calibrate, got ",
                                            method));
@@ -154,7 +154,7 @@ absl::StatusOr<std::string> EntriesJson(const AtRest& open, const std::string& l
                                         uint64_t first, uint64_t& next) {
   const auto stub = v1::LedgerService::NewStub(open.channel);
   v1::ReadEntriesRequest request;
-  request.set_ledger(ledger);
+  ASSIGN_OR_RETURN(*request.mutable_ledger(), NameOf(open, ledger));
   request.set_first_sequence(first);
   request.set_page_size(kPage);
   ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page,
@@ -204,8 +204,9 @@ std::string FoundJson(const bundle::Verifier& verifier) {
 }
 
 // The bundle that holds the ledger, which is verified anew, with other keys.
-absl::Status VerifyBundleOf(const std::vector<std::string>& paths, const std::string& ledger,
-                            const bundle::VerifierOptions& options, std::string& found) {
+absl::StatusOr<std::string> VerifyBundleOf(const std::vector<std::string>& paths,
+                                           const std::string& ledger,
+                                           const bundle::VerifierOptions& options) {
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(bundle::FileSource file, bundle::FileSource::Open(path));
     bundle::Verifier verifier(options);
@@ -216,42 +217,71 @@ absl::Status VerifyBundleOf(const std::vector<std::string>& paths, const std::st
       return WithReason(absl::Status(verified.code(), absl::StrCat(path, ": ", verified.message())),
                         ReasonOf(verified));
     }
-    found = FoundJson(verifier);
-    return absl::OkStatus();
+    return FoundJson(verifier);
   }
   return absl::NotFoundError(absl::StrCat(ledger, ": is in none of these bundles"));
+}
+
+absl::StatusOr<bundle::VerifierOptions> TrustIn(const std::vector<std::string>& keys) {
+  bundle::VerifierOptions options;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    absl::StatusOr<merkle::VerifierKey> key = merkle::VerifierKey::Parse(keys[i]);
+    if (!key.ok()) {
+      return FieldError(absl::StrCat("keys[", i, "]"), std::string(key.status().message()));
+    }
+    options.trusted.push_back(*std::move(key));
+  }
+  return options;
+}
+
+absl::StatusOr<std::string> Verify(const dpledger_store& store, const AtRest& open,
+                                   const std::string& ledger,
+                                   const bundle::VerifierOptions& options) {
+  ASSIGN_OR_RETURN(const std::string name, NameOf(open, ledger));
+  if (open.in_bundles) return VerifyBundleOf(store.paths, name, options);
+  bundle::Verifier verifier(options);
+  const auto served = LedgersOver(open.channel);
+  RETURN_IF_ERROR(bundle::VerifyServed(name, *served, verifier, nullptr));
+  return FoundJson(verifier);
+}
+
+// Guard for a question whose answer, which the absl::StatusOr that `ask` returns holds, is lent in
+// `json`.
+template <typename Body>
+dpledger_status GuardJson(dpledger_store* store, const char** json, dpledger_error* error,
+                          const Body& ask) {
+  return Guard(error, {{"store", store}, {"json", json}}, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(store->answer, ask());
+    *json = store->answer.c_str();
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace
 }  // namespace dpledger::client::c
 
 using namespace dpledger::client::c;  // NOLINT: the functions below are all of this file
-namespace bundle = dpledger::bundle;
+using dpledger::client::internal::AtRest;
+using Answer = absl::StatusOr<std::string>;
 
 extern "C" {
 
 dpledger_status dpledger_store_open(const char* const* paths, size_t count, dpledger_store** store,
                                     dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
-    *store = nullptr;
-    auto made = std::make_unique<dpledger_store>();
-    ASSIGN_OR_RETURN(made->paths, ReadTexts("paths", paths, count, kMostPaths));
-    RETURN_IF_ERROR(Open(*made).status());
-    *store = made.release();
-    return absl::OkStatus();
+  return GuardNew(error, "store", store, {}, [&]() -> absl::StatusOr<dpledger_store> {
+    dpledger_store made;
+    ASSIGN_OR_RETURN(made.paths, ReadTexts("paths", paths, count, kMostPaths));
+    RETURN_IF_ERROR(Open(made).status());
+    return made;
   });
 }
 
 dpledger_status dpledger_recorder_store(const dpledger_recorder* recorder, dpledger_store** store,
                                         dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
-    *store = nullptr;
-    RETURN_IF_ERROR(CheckGiven(recorder, "recorder"));
-    *store = new dpledger_store{.recorder = recorder->recorder};
-    return absl::OkStatus();
-  });
+  return GuardNew(error, "store", store, {{"recorder", recorder}},
+                  [&]() -> absl::StatusOr<dpledger_store> {
+                    return dpledger_store{.recorder = recorder->recorder};
+                  });
 }
 
 void dpledger_store_free(dpledger_store* store) { delete store; }
@@ -261,126 +291,82 @@ dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
                                    const char* dataset, const void* question, size_t question_size,
                                    const void** answer, size_t* answer_size,
                                    dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
-    RETURN_IF_ERROR(CheckGiven(answer, "answer"));
-    RETURN_IF_ERROR(CheckGiven(answer_size, "answer_size"));
-    if (question_size > 0) RETURN_IF_ERROR(CheckGiven(question, "question"));
+  const auto ask = [&]() -> absl::Status {
+    if (question_size > 0) RETURN_IF_ERROR(CheckGiven({{"question", question}}));
     ASSIGN_OR_RETURN(const std::string asked, ReadText("method", method));
     ASSIGN_OR_RETURN(const auto names, ReadTexts("ledgers", ledgers, ledger_count, kMostPaths));
     ASSIGN_OR_RETURN(const std::string over, ReadText("dataset", dataset, ""));
     const std::string_view bytes(static_cast<const char*>(question), question_size);
-    return With(*store, [&](const AtRest& open) -> absl::Status {
-      dpledger::v1::Subject subject;
-      for (const std::string& name : names) {
-        ASSIGN_OR_RETURN(*subject.add_ledgers(), NameOf(open, name));
-      }
-      subject.set_dataset(over);
-      if (names.empty() && over.empty()) {
-        subject.mutable_ledgers()->Add(open.ledgers.begin(), open.ledgers.end());
-      }
-      RETURN_IF_ERROR(AskBy(asked, open, subject, bytes, store->answer));
-      *answer = store->answer.data();
-      *answer_size = store->answer.size();
-      return absl::OkStatus();
-    });
-  });
+    ASSIGN_OR_RETURN(store->answer, With(*store, [&](const AtRest& open) -> Answer {
+                       dpledger::v1::Subject subject;
+                       for (const std::string& name : names) {
+                         ASSIGN_OR_RETURN(*subject.add_ledgers(), NameOf(open, name));
+                       }
+                       subject.set_dataset(over);
+                       if (names.empty() && over.empty()) {
+                         subject.mutable_ledgers()->Add(open.ledgers.begin(), open.ledgers.end());
+                       }
+                       return AskBy(asked, open, subject, bytes);
+                     }));
+    *answer = store->answer.data();
+    *answer_size = store->answer.size();
+    return absl::OkStatus();
+  };
+  return Guard(error, {{"store", store}, {"answer", answer}, {"answer_size", answer_size}}, ask);
 }
 
 dpledger_status dpledger_store_ledgers(dpledger_store* store, const char** json,
                                        dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
-    RETURN_IF_ERROR(CheckGiven(json, "json"));
-    return With(*store, [&](const AtRest& open) -> absl::Status {
-      ASSIGN_OR_RETURN(store->answer, LedgersJson(open));
-      *json = store->answer.c_str();
-      return absl::OkStatus();
-    });
-  });
+  return GuardJson(store, json, error, [&] { return With(*store, LedgersJson); });
 }
 
 dpledger_status dpledger_store_entries(dpledger_store* store, const char* ledger, uint64_t first,
                                        const char** json, uint64_t* next, dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
-    RETURN_IF_ERROR(CheckGiven(json, "json"));
-    RETURN_IF_ERROR(CheckGiven(next, "next"));
+  return GuardJson(store, json, error, [&]() -> Answer {
+    RETURN_IF_ERROR(CheckGiven({{"next", next}}));
     ASSIGN_OR_RETURN(const std::string named, ReadText("ledger", ledger, ""));
-    return With(*store, [&](const AtRest& open) -> absl::Status {
-      ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
-      ASSIGN_OR_RETURN(store->answer, EntriesJson(open, name, first, *next));
-      *json = store->answer.c_str();
-      return absl::OkStatus();
-    });
+    return With(*store, [&](const AtRest& open) { return EntriesJson(open, named, first, *next); });
   });
 }
 
 dpledger_status dpledger_store_statement(dpledger_store* store, const char* ledger,
                                          const char* dataset, double delta, const char** json,
                                          dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
-    RETURN_IF_ERROR(CheckGiven(json, "json"));
+  return GuardJson(store, json, error, [&]() -> Answer {
     ASSIGN_OR_RETURN(const std::string named, ReadText("ledger", ledger, ""));
     ASSIGN_OR_RETURN(const std::string over, ReadText("dataset", dataset, ""));
-    return With(*store, [&](const AtRest& open) -> absl::Status {
-      ASSIGN_OR_RETURN(store->answer, StatementJson(open, named, over, delta));
-      *json = store->answer.c_str();
-      return absl::OkStatus();
-    });
+    return With(*store,
+                [&](const AtRest& open) { return StatementJson(open, named, over, delta); });
   });
 }
 
 dpledger_status dpledger_store_verify(dpledger_store* store, const char* ledger,
                                       const char* const* keys, size_t key_count, const char** json,
                                       dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
-    RETURN_IF_ERROR(CheckGiven(json, "json"));
+  return GuardJson(store, json, error, [&]() -> Answer {
     ASSIGN_OR_RETURN(const std::string named, ReadText("ledger", ledger, ""));
     ASSIGN_OR_RETURN(const auto texts, ReadTexts("keys", keys, key_count, kMostKeys));
-    bundle::VerifierOptions options;
-    for (size_t i = 0; i < texts.size(); ++i) {
-      absl::StatusOr<dpledger::merkle::VerifierKey> key =
-          dpledger::merkle::VerifierKey::Parse(texts[i]);
-      if (!key.ok()) {
-        return dpledger::FieldError(absl::StrCat("keys[", i, "]"),
-                                    std::string(key.status().message()));
-      }
-      options.trusted.push_back(*std::move(key));
-    }
-    return With(*store, [&](const AtRest& open) -> absl::Status {
-      ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
-      if (open.in_bundles) {
-        RETURN_IF_ERROR(VerifyBundleOf(store->paths, name, options, store->answer));
-      } else {
-        bundle::Verifier verifier(options);
-        const auto served = dpledger::client::LedgersOver(open.channel);
-        RETURN_IF_ERROR(bundle::VerifyServed(name, *served, verifier, nullptr));
-        store->answer = FoundJson(verifier);
-      }
-      *json = store->answer.c_str();
-      return absl::OkStatus();
-    });
+    ASSIGN_OR_RETURN(const auto options, TrustIn(texts));
+    return With(*store, [&](const AtRest& open) { return Verify(*store, open, named, options); });
   });
 }
 
 dpledger_status dpledger_store_export(dpledger_store* store, const char* ledger, const char* file,
                                       dpledger_error* error) {
-  return Guard(error, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckGiven(store, "store"));
+  return Guard(error, {{"store", store}}, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::string named, ReadText("ledger", ledger, ""));
     ASSIGN_OR_RETURN(const std::string path, ReadText("file", file));
-    return With(*store, [&](const AtRest& open) -> absl::Status {
+    const auto write = [&](const AtRest& open) -> Answer {
       if (open.in_bundles) {
         return dpledger::FieldError(
             "file", absl::StrCat("needs a folder to be written from; ", store->paths.front(),
                                  " is a bundle already: copy it"));
       }
       ASSIGN_OR_RETURN(const std::string name, NameOf(open, named));
-      return dpledger::client::ExportLedger(open.channel, name, path);
-    });
+      RETURN_IF_ERROR(dpledger::client::ExportLedger(open.channel, name, path));
+      return std::string();
+    };
+    return With(*store, write).status();
   });
 }
 

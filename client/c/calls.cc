@@ -1,6 +1,7 @@
-#include "client/c/read.h"
+#include "client/c/calls.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
@@ -8,12 +9,46 @@
 #include "base/utf8.h"
 
 namespace dpledger::client::c {
-namespace {
 
 constexpr size_t kMaxStructBytes = 4096;
 constexpr size_t kMaxTextBytes = 4096;
 
-}  // namespace
+dpledger_status Report(dpledger_status status, const char* message,
+                       dpledger_error* error) noexcept {
+  if (error == nullptr) return status;
+  error->status = status;
+  error->lost = false;
+  error->field.clear();
+  error->reason.clear();
+  try {
+    error->message = message;
+  } catch (const std::exception&) {
+    error->lost = true;
+  }
+  return status;
+}
+
+dpledger_status Report(const absl::Status& status, dpledger_error* error) noexcept {
+  const auto code = static_cast<dpledger_status>(status.code());
+  Report(code, "", error);
+  if (error == nullptr || status.ok()) return code;
+  try {
+    error->message = std::string(status.message());
+    ErrorReason reason = ReasonOf(status);
+    error->reason = std::move(reason.reason);
+    error->field = std::move(reason.metadata["field"]);
+  } catch (const std::exception&) {
+    error->lost = true;
+  }
+  return code;
+}
+
+absl::Status CheckGiven(std::initializer_list<Given> given) {
+  for (const auto& [name, pointer] : given) {
+    if (pointer == nullptr) return FieldError(name, "must not be NULL");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckStruct(std::string_view field, const void* given, size_t struct_size,
                          size_t least, size_t known) {
@@ -91,3 +126,54 @@ absl::Status CheckReserved(std::string_view field, int32_t given) {
 }
 
 }  // namespace dpledger::client::c
+
+extern "C" {
+
+uint32_t dpledger_abi_version(void) { return DPLEDGER_ABI_MAJOR << 16 | DPLEDGER_ABI_MINOR; }
+
+const char* dpledger_status_name(dpledger_status status) {
+  static constexpr const char* kNames[] = {
+      "OK",
+      "CANCELLED",
+      "UNKNOWN",
+      "INVALID_ARGUMENT",
+      "DEADLINE_EXCEEDED",
+      "NOT_FOUND",
+      "ALREADY_EXISTS",
+      "PERMISSION_DENIED",
+      "RESOURCE_EXHAUSTED",
+      "FAILED_PRECONDITION",
+      "ABORTED",
+      "OUT_OF_RANGE",
+      "UNIMPLEMENTED",
+      "INTERNAL",
+      "UNAVAILABLE",
+      "DATA_LOSS",
+      "UNAUTHENTICATED",
+  };
+  const bool known = status >= DPLEDGER_OK && status <= DPLEDGER_UNAUTHENTICATED;
+  return kNames[known ? status : DPLEDGER_UNKNOWN];
+}
+
+dpledger_error* dpledger_error_new(void) { return new (std::nothrow) dpledger_error; }
+
+void dpledger_error_free(dpledger_error* error) { delete error; }
+
+dpledger_status dpledger_error_status(const dpledger_error* error) {
+  return error != nullptr ? error->status : DPLEDGER_OK;
+}
+
+const char* dpledger_error_message(const dpledger_error* error) {
+  if (error == nullptr) return "";
+  return error->lost ? "out of memory for the message" : error->message.c_str();
+}
+
+const char* dpledger_error_field(const dpledger_error* error) {
+  return error != nullptr ? error->field.c_str() : "";
+}
+
+const char* dpledger_error_reason(const dpledger_error* error) {
+  return error != nullptr ? error->reason.c_str() : "";
+}
+
+}  // extern "C"
