@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/internal/buffer_kernels.h"
 #include "client/internal/buffer_plan.h"
 #include "client/run_event.h"
 #include "client/run_sampler.h"
@@ -55,7 +54,8 @@ absl::Status Check(const BandedToeplitz& encoder, uint64_t steps) {
 absl::Status Check(const BufferedToeplitz& encoder, uint64_t steps) {
   RETURN_IF_ERROR(CheckWithin("steps", steps, kMaxCoefficients));
   const auto& [weights, decays] = encoder;
-  RETURN_IF_ERROR(CheckWithin("encoder.weights", weights.size(), internal::kMaxBuffers));
+  RETURN_IF_ERROR(
+      CheckWithin("encoder.weights", weights.size(), internal::BufferPlan::kMostBuffers));
   if (decays.size() != weights.size()) {
     return FieldError("encoder.decays", absl::StrCat("must be as many as weights, ", weights.size(),
                                                      ", got ", decays.size()));
@@ -130,7 +130,7 @@ absl::StatusOr<double> LossToRounding(const CorrelatedOptions& options, const No
   double coordinates = 0;
   for (const ClipGroup& group : options.sums.groups) coordinates += static_cast<double>(group.size);
   const double distance =
-      buffers.Slack(kCoefficientBits) * std::sqrt(coordinates * static_cast<double>(options.steps));
+      buffers.Slack() * std::sqrt(coordinates * static_cast<double>(options.steps));
   const double noise = std::ldexp(static_cast<double>(plan.noise_stddev), kCoefficientBits);
   const double loss = options.sums.noise_multiplier * distance / noise * (1 + 0x1p-30) + 0x1p-40;
   if (loss <= kMostLoss) return loss;

@@ -7,9 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/event_recorder.h"
-#include "client/internal/banded_encoder.h"
-#include "client/internal/buffered_encoder.h"
-#include "client/internal/tree_encoder.h"
+#include "client/internal/encoder.h"
 #include "client/rounded_gaussian.h"
 #include "client/run_event.h"
 #include "client/run_sampler.h"
@@ -23,17 +21,6 @@ constexpr size_t kPiece = size_t{1} << 17;
 // Coordinates that are not worth a second thread.
 constexpr size_t kShareGrain = size_t{1} << 15;
 static_assert(kPiece % internal::kPieceUnit == 0 && kShareGrain % internal::kPieceUnit == 0);
-
-std::unique_ptr<internal::Encoder> MakeEncoder(const TreeAggregation&, size_t size) {
-  return std::make_unique<internal::TreeEncoder>(size);
-}
-std::unique_ptr<internal::Encoder> MakeEncoder(const BandedToeplitz& banded, size_t size) {
-  return std::make_unique<internal::BandedEncoder>(IntegerCoefficients(banded), size);
-}
-std::unique_ptr<internal::Encoder> MakeEncoder(const BufferedToeplitz& buffered, size_t size) {
-  return std::make_unique<internal::BufferedEncoder>(
-      internal::BufferPlan::For(buffered.weights, buffered.decays), kCoefficientBits, size);
-}
 
 uint64_t PopulationOf(const RunSampling& sampling) {
   if (const auto* cyclic = std::get_if<CyclicPoissonSampling>(&sampling))
@@ -146,9 +133,7 @@ CorrelatedPrivatizer::CorrelatedPrivatizer(const CorrelatedOptions& options, Cli
     : options_(options),
       noise_stddev_(sum.plan().noise_stddev << MessageBits(options)),
       sum_(std::move(sum)),
-      encoder_(
-          std::visit([&](const auto& encoder) { return MakeEncoder(encoder, sum_.dimension()); },
-                     options_.encoder)),
+      encoder_(internal::MakeEncoder(options_, sum_.dimension())),
       messages_(sum_.workers().threads(), std::vector<int64_t>(std::min(kPiece, sum_.dimension()))),
       recorder_(std::move(recorder)),
       root_(std::move(root)),

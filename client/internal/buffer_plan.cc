@@ -40,12 +40,12 @@ BufferPlan BufferPlan::For(absl::Span<const double> weights, absl::Span<const do
   return plan;
 }
 
-double BufferPlan::Slack(int message_bits) const {
+double BufferPlan::Slack() const {
   // The last floor; each term's, in guard units; the buffers'. 2^-40 is for the doubles.
   double slack = 1;
   for (const Buffer& buffer : buffers) {
     slack += std::ldexp(1, -kGuardBits) + Share(buffer.weight) / (1 - Share(buffer.decay)) *
-                                              std::ldexp(1, message_bits - buffer.fraction_bits);
+                                              std::ldexp(1, kMessageBits - buffer.fraction_bits);
   }
   return slack * (1 + 0x1p-40);
 }

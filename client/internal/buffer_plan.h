@@ -6,6 +6,7 @@
 // that differ by x and an error below 1 + q + q^2 + ... = 1/(1 - q) of their units.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -14,17 +15,18 @@
 namespace dpledger::client::internal {
 
 struct BufferPlan {
+  static constexpr size_t kMostBuffers = 16;
   static constexpr int kBits = 16;  // of weights and decays
+  // Messages are in units of 2^-kMessageBits of a sum.
+  static constexpr int kMessageBits = 10;
   // Sums are cut to this, either way: 1-Lipschitz, so nothing moves further apart.
   static constexpr int64_t kMostSum = int64_t{1} << 36;
-  // 1 - q is at least 2^-kMostMemory.
-  static constexpr int kMostMemory = 13;
   // What the buffers add to a message is summed up in eighths of its unit.
   static constexpr int kGuardBits = 3;
 
   struct Buffer {
     uint32_t weight, decay;  // 2^16 w and 2^16 q
-    int fraction_bits;       // f
+    int fraction_bits;       // f, at least 13
   };
   std::vector<Buffer> buffers;
 
@@ -33,11 +35,27 @@ struct BufferPlan {
   static BufferPlan For(absl::Span<const double> weights, absl::Span<const double> decays);
 
   // By how much, at most, a coordinate of one message can differ between two runs beyond what the
-  // coefficients say, in units of 2^-message_bits of a sum.
-  double Slack(int message_bits) const;
+  // coefficients say, in units of a message.
+  double Slack() const;
 
   // c_0 to c_{count - 1}, rounded up; they do not increase.
   std::vector<double> CoefficientsUp(uint64_t count) const;
 };
+
+// The inner loop, by the widest vector registers; the same integers on every machine
+// (docs/formats.md, section 3.9). Thread safe: the caller owns the memory.
+//
+// A buffer, with its value of each coordinate.
+struct BufferOfSums : BufferPlan::Buffer {
+  int64_t* values;
+};
+
+// For each of `size` coordinates, with s = sums[i] cut to kMostSum either way: adds to message[i]
+//   2^kMessageBits s + floor(sum of floor(weight values[i] / 2^(kBits + fraction_bits -
+//   kMessageBits - kGuardBits)) / 2^kGuardBits)
+// modulo 2^64; then values[i] = floor(decay values[i] / 2^kBits) + 2^fraction_bits s. All but
+// the message has 64 bits.
+void EncodeBuffers(const BufferOfSums* buffers, size_t count, size_t size, const int64_t* sums,
+                   int64_t* message);
 
 }  // namespace dpledger::client::internal

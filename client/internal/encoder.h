@@ -3,7 +3,7 @@
 //
 // 1. Encode sees secrets: what it adds to a message is a linear function of the sums of this step
 //    and those before, with integer coefficients and modulo 2^64, or rounded by a known bound
-//    (client/internal/buffered_encoder.h). What it keeps is wiped with the encoder.
+//    (client/internal/buffer_plan.h). What it keeps is wiped with the encoder.
 // 2. Decode sees messages that are public by then, and what it kept of those before: it never
 //    matters for privacy.
 //
@@ -16,9 +16,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "client/correlated_options.h"
 #include "client/internal/state_bytes.h"
 
 namespace dpledger::client::internal {
@@ -66,11 +68,7 @@ class SecretSums {
   std::vector<int64_t> values_;
 };
 
-// to[i] += from[i] modulo 2^64.
-inline void AddModulo(absl::Span<const int64_t> from, absl::Span<int64_t> to) {
-  for (size_t i = 0; i < to.size(); ++i) {
-    to[i] = static_cast<int64_t>(static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(from[i]));
-  }
-}
+// For sums of `size` coordinates. The options have passed CheckOptions.
+std::unique_ptr<Encoder> MakeEncoder(const CorrelatedOptions& options, size_t size);
 
 }  // namespace dpledger::client::internal

@@ -1,5 +1,3 @@
-#include "client/internal/buffer_kernels.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "absl/numeric/int128.h"
+#include "client/internal/buffer_plan.h"
 #include "hwy/targets.h"
 
 namespace dpledger::client::internal {
@@ -25,14 +24,15 @@ struct State {
 };
 
 // 2^10 units a sum, 3 guard bits.
-State ByKernel(State state, std::vector<BufferOfSums> plan, const std::vector<int64_t>& sums) {
-  for (size_t b = 0; b < plan.size(); ++b) plan[b].values = state.buffers[b].data();
-  EncodeBuffers(plan.data(), plan.size(), kMostSum, 10, 3, sums.size(), sums.data(),
-                state.message.data());
+State ByKernel(State state, const std::vector<BufferPlan::Buffer>& plan,
+               const std::vector<int64_t>& sums) {
+  std::vector<BufferOfSums> buffers;
+  for (size_t b = 0; b < plan.size(); ++b) buffers.push_back({plan[b], state.buffers[b].data()});
+  EncodeBuffers(buffers.data(), buffers.size(), sums.size(), sums.data(), state.message.data());
   return state;
 }
 
-State ByPlainIntegers(State state, const std::vector<BufferOfSums>& plan,
+State ByPlainIntegers(State state, const std::vector<BufferPlan::Buffer>& plan,
                       const std::vector<int64_t>& sums) {
   for (size_t i = 0; i < sums.size(); ++i) {
     const int64_t sum = std::clamp(sums[i], -kMostSum, kMostSum);
@@ -55,20 +55,19 @@ TEST(BufferKernels, GiveThePlainIntegersOnEveryTarget) {
     for (int64_t& value : values) value = static_cast<int64_t>(random()) >> (64 - bits);
     return values;
   };
-  const std::vector<BufferOfSums> all = {{65536, 0, 26, nullptr},
-                                         {1, 65528, 13, nullptr},
-                                         {20000, 65000, 19, nullptr},
-                                         {0, 32768, 25, nullptr}};
+  const std::vector<BufferPlan::Buffer> all = {
+      {65536, 0, 26}, {1, 65528, 13}, {20000, 65000, 19}, {0, 32768, 25}};
   int targets = 0;
   for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1, ++targets) {
     hwy::SetSupportedTargetsForTest(left & -left);
     for (size_t count = 0; count <= all.size(); ++count) {
-      const std::vector<BufferOfSums> plan(all.begin(), all.begin() + static_cast<int>(count));
+      const std::vector<BufferPlan::Buffer> plan(all.begin(),
+                                                 all.begin() + static_cast<int>(count));
       for (const size_t size : {1, 7, 8, 9, 40}) {
         // The last kind of sums is cut.
         for (const int bits : {10, 36, 64}) {
           State state{{}, draw(size, 64)};
-          for (const BufferOfSums& buffer : plan) {
+          for (const BufferPlan::Buffer& buffer : plan) {
             // What 62 bits, less what the new sum adds, leave.
             state.buffers.push_back(draw(size, buffer.fraction_bits + 36));
           }

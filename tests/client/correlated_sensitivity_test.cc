@@ -15,9 +15,8 @@
 #include "accountant/mechanism/composition.h"
 #include "accountant/mechanism/matrix_sensitivity.h"
 #include "client/correlated_options.h"
-#include "client/internal/banded_encoder.h"
-#include "client/internal/buffered_encoder.h"
-#include "client/internal/tree_encoder.h"
+#include "client/internal/buffer_plan.h"
+#include "client/internal/encoder.h"
 #include "client/run_event.h"
 #include "events/event_values.h"
 
@@ -28,21 +27,10 @@ constexpr int64_t kNormBound = 10;  // so small that the rounding of buffers sho
 constexpr double kNoiseMultiplier = 2;
 constexpr size_t kSize = 2;
 
-std::unique_ptr<internal::Encoder> EncoderOf(const CorrelatedOptions& options) {
-  if (const auto* banded = std::get_if<BandedToeplitz>(&options.encoder)) {
-    return std::make_unique<internal::BandedEncoder>(IntegerCoefficients(*banded), kSize);
-  }
-  if (const auto* buffered = std::get_if<BufferedToeplitz>(&options.encoder)) {
-    return std::make_unique<internal::BufferedEncoder>(
-        internal::BufferPlan::For(buffered->weights, buffered->decays), kCoefficientBits, kSize);
-  }
-  return std::make_unique<internal::TreeEncoder>(kSize);
-}
-
 // All messages of a run without noise.
 std::vector<int64_t> Messages(const CorrelatedOptions& options,
                               std::vector<std::vector<int64_t>> sums) {
-  const auto encoder = EncoderOf(options);
+  const auto encoder = internal::MakeEncoder(options, kSize);
   std::vector<int64_t> all;
   std::vector<float> estimates(kSize);
   for (uint64_t step = 1; step <= options.steps; ++step) {
@@ -236,19 +224,26 @@ TEST(CorrelatedSensitivity, OfBufferedRunsInBinsIsCoveredByTheRecordedEvent) {
   EXPECT_GT(above_without_gaussian, 0);
 }
 
+std::unique_ptr<internal::Encoder> EncoderOf(const std::vector<double>& weights,
+                                             const std::vector<double>& decays) {
+  CorrelatedOptions options;
+  options.encoder = BufferedToeplitz{weights, decays};
+  return internal::MakeEncoder(options, 1);
+}
+
 TEST(CorrelatedSensitivity, RoundingOfBuffersIsWithinItsBound) {
   const std::vector<double> weights = {0.4, 0.2, 0.1}, decays = {0.3, 0.9, 0.999};
   const auto plan = internal::BufferPlan::For(weights, decays);
   constexpr uint64_t kSteps = 400;
   const std::vector<double> c = plan.CoefficientsUp(kSteps);
   std::mt19937_64 random(1);
-  internal::BufferedEncoder encoder(plan, kCoefficientBits, 1);
+  const auto encoder = EncoderOf(weights, decays);
   std::vector<double> sums;
   double least = 0, most = 0;
   for (uint64_t t = 0; t < kSteps; ++t) {
     std::vector<int64_t> sum = {static_cast<int64_t>(random()) >> 40}, message = {0};
     sums.push_back(static_cast<double>(sum[0]));
-    encoder.Encode(t + 1, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+    encoder->Encode(t + 1, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
     double exact = 0;
     for (uint64_t j = 0; j <= t; ++j) exact += 1024 * c[j] * sums[t - j];
     const double error = static_cast<double>(message[0]) - exact;
@@ -257,8 +252,8 @@ TEST(CorrelatedSensitivity, RoundingOfBuffersIsWithinItsBound) {
   }
   // All floors go down: a difference of two is as much as the lowest one.
   EXPECT_LE(most, 1e-3);
-  EXPECT_GE(least, -plan.Slack(kCoefficientBits));
-  EXPECT_LE(least, -0.3 * plan.Slack(kCoefficientBits));
+  EXPECT_GE(least, -plan.Slack());
+  EXPECT_LE(least, -0.3 * plan.Slack());
 }
 
 // Where the buffers' own rounding is nothing, what is left are the floors: one for the message, and
@@ -277,19 +272,19 @@ TEST(CorrelatedSensitivity, FloorsAreWithinTheBoundOfRounding) {
     constexpr uint64_t kSteps = 6;  // coefficients and products are exact in doubles
     const std::vector<double> c = plan.CoefficientsUp(kSteps);
     for (int run = 0; run < 30000; ++run) {
-      internal::BufferedEncoder encoder(plan, kCoefficientBits, 1);
+      const auto encoder = EncoderOf(weights, decays);
       std::vector<double> sums;
       for (uint64_t t = 0; t < kSteps; ++t) {
         std::vector<int64_t> sum = {static_cast<int64_t>(random()) >> 50}, message = {0};
         sums.push_back(static_cast<double>(sum[0]));
-        encoder.Encode(t + 1, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+        encoder->Encode(t + 1, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
         double exact = 0;
         for (uint64_t j = 0; j <= t; ++j) exact += 1024 * c[j] * sums[t - j];
         least = std::fmin(least, static_cast<double>(message[0]) - exact);
       }
     }
-    EXPECT_GE(least, -plan.Slack(kCoefficientBits)) << buffers;
-    EXPECT_LE(least, -least_of_slack * plan.Slack(kCoefficientBits)) << buffers;
+    EXPECT_GE(least, -plan.Slack()) << buffers;
+    EXPECT_LE(least, -least_of_slack * plan.Slack()) << buffers;
   }
 }
 
@@ -329,14 +324,13 @@ TEST(CorrelatedSensitivity, WeightsOfBuffersAreRoundedDown) {
 // Coordinates beyond the bound of the buffers are cut, and nothing wraps.
 TEST(CorrelatedSensitivity, BuffersTakeTheLargestSums) {
   const std::vector<double> weights = {1}, decays = {1 - 0x1p-13};
-  internal::BufferedEncoder encoder(internal::BufferPlan::For(weights, decays), kCoefficientBits,
-                                    1);
+  const auto encoder = EncoderOf(weights, decays);
   std::vector<int64_t> message;
   double expected = 0, past = 0;
   for (uint64_t t = 1; t <= 60000; ++t) {
     std::vector<int64_t> sum = {std::numeric_limits<int64_t>::min()};
     message = {0};
-    encoder.Encode(t, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
+    encoder->Encode(t, 0, 0, absl::MakeSpan(sum), absl::MakeSpan(message));
     expected = -0x1p46 + 1024 * past;
     past = past * decays[0] - 0x1p36;
   }

@@ -28,8 +28,6 @@ inline const std::vector<Bound> kWideFunctions = {
     {"band_kernels.cc:DecodeKernel", 7},
     {"band_kernels.cc:EncodeBand", 7},
     {"band_kernels.cc:EncodeKernel", 7},
-    {"buffer_kernels.cc:EncodeBuffers", 8},
-    {"buffer_kernels.cc:EncodeKernel", 8},
     {"clip_kernels.cc:AddKernel", 8},
     {"clip_kernels.cc:AddRounded", 8},
     {"clip_kernels.cc:AddRows", 7},
