@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/internal/buffer_plan.h"
+#include "client/internal/population.h"
 #include "client/run_event.h"
-#include "client/run_sampler.h"
 
 namespace dpledger::client {
 namespace {
@@ -76,8 +76,19 @@ absl::Status Check(const BufferedToeplitz& encoder, uint64_t steps) {
   return absl::OkStatus();
 }
 
-absl::Status CheckEncoderFor(const CyclicPoissonSampling& sampling,
-                             const CorrelatedOptions& options) {
+absl::Status CheckTurns(std::string_view field, uint64_t turns, uint64_t steps) {
+  if (turns >= 1 && turns <= steps) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be in [1, steps], got ", turns));
+}
+
+// Of the sampling, and of the encoder that goes with it.
+absl::Status Check(const CyclicPoissonSampling& cyclic, const CorrelatedOptions& options) {
+  RETURN_IF_ERROR(internal::CheckListed("sampling.population_size", cyclic.population_size));
+  RETURN_IF_ERROR(CheckTurns("sampling.period", cyclic.period, options.steps));
+  if (!(cyclic.probability > 0 && cyclic.probability <= 1)) {
+    return FieldError("sampling.probability",
+                      absl::StrCat("must be in (0, 1], got ", cyclic.probability));
+  }
   const auto* banded = std::get_if<BandedToeplitz>(&options.encoder);
   if (banded == nullptr) {
     return FieldError(
@@ -85,22 +96,21 @@ absl::Status CheckEncoderFor(const CyclicPoissonSampling& sampling,
         "must be banded for cyclic Poisson sampling: the messages that a record is in "
         "must not meet");
   }
-  if (sampling.period >= banded->coefficients.size()) return absl::OkStatus();
+  if (cyclic.period >= banded->coefficients.size()) return absl::OkStatus();
   return FieldError("sampling.period",
                     absl::StrCat("must be at least the number of coefficients, ",
-                                 banded->coefficients.size(), ", got ", sampling.period));
+                                 banded->coefficients.size(), ", got ", cyclic.period));
 }
 
-absl::Status CheckEncoderFor(const BallsInBinsSampling& sampling,
-                             const CorrelatedOptions& options) {
+absl::Status Check(const BallsInBinsSampling& balls, const CorrelatedOptions& options) {
+  RETURN_IF_ERROR(internal::CheckListed("sampling.population_size", balls.population_size));
+  RETURN_IF_ERROR(CheckTurns("sampling.bins", balls.bins, options.steps));
   if (!std::holds_alternative<TreeAggregation>(options.encoder)) return absl::OkStatus();
   RETURN_IF_ERROR(CheckWithin("steps", options.steps, kMaxToeplitzSteps));
-  return CheckWithin("sampling.bins", sampling.bins, kMaxBinsOfATree);
+  return CheckWithin("sampling.bins", balls.bins, kMaxBinsOfATree);
 }
 
-absl::Status CheckEncoderFor(const std::monostate&, const CorrelatedOptions&) {
-  return absl::OkStatus();
-}
+absl::Status Check(const std::monostate&, const CorrelatedOptions&) { return absl::OkStatus(); }
 
 // Encoder: one of the ledger's.
 template <typename Encoder>
@@ -152,8 +162,7 @@ absl::Status CheckOptions(const CorrelatedOptions& options) {
                               drawn ? 1 : kMaxParticipations));
   RETURN_IF_ERROR(
       CheckWithin("min_separation", options.min_separation, drawn ? 1 : kMaxSeparation));
-  RETURN_IF_ERROR(CheckSampling(options.sampling, options.steps));
-  return std::visit([&](const auto& sampling) { return CheckEncoderFor(sampling, options); },
+  return std::visit([&](const auto& sampling) { return Check(sampling, options); },
                     options.sampling);
 }
 

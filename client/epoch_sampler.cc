@@ -13,24 +13,9 @@
 #include "client/fixed_batches.h"
 #include "client/internal/population.h"
 #include "client/internal/state_bytes.h"
-#include "client/internal/uniform_integers.h"
 
 namespace dpledger::client {
 namespace {
-
-absl::Status Validate(const EpochSamplerOptions& options) {
-  RETURN_IF_ERROR(internal::CheckListed("population_size", options.population_size));
-  if (options.rounds_per_epoch < 1 || options.rounds_per_epoch > options.population_size) {
-    return FieldError("rounds_per_epoch", absl::StrCat("must be in [1, population_size], got ",
-                                                       options.rounds_per_epoch));
-  }
-  if (options.recorded && options.recorded->rounds > options.rounds_per_epoch) {
-    return FieldError("recorded.rounds",
-                      absl::StrCat("an epoch has only ", options.rounds_per_epoch, " rounds, got ",
-                                   options.recorded->rounds));
-  }
-  return absl::OkStatus();
-}
 
 // The number of the first epoch of a new sampler of this process.
 uint64_t NextFirstEpoch() {
@@ -49,18 +34,17 @@ std::array<std::pair<const char*, uint64_t>, 3> Shape(const EpochSamplerOptions&
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::Create(
-    const EpochSamplerOptions& options) {
-  return CreateWithRoot(options, RootKey::FromKernel());
-}
-
-absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::CreateNonPrivateForTesting(
-    const EpochSamplerOptions& options, uint64_t seed) {
-  return CreateWithRoot(options, RootKey::NonPrivateForTesting(seed));
-}
-
-absl::StatusOr<std::unique_ptr<EpochSampler>> EpochSampler::CreateWithRoot(
     const EpochSamplerOptions& options, absl::StatusOr<RootKey> root) {
-  RETURN_IF_ERROR(Validate(options));
+  RETURN_IF_ERROR(internal::CheckListed("population_size", options.population_size));
+  if (options.rounds_per_epoch < 1 || options.rounds_per_epoch > options.population_size) {
+    return FieldError("rounds_per_epoch", absl::StrCat("must be in [1, population_size], got ",
+                                                       options.rounds_per_epoch));
+  }
+  if (options.recorded && options.recorded->rounds > options.rounds_per_epoch) {
+    return FieldError("recorded.rounds",
+                      absl::StrCat("an epoch has only ", options.rounds_per_epoch, " rounds, got ",
+                                   options.recorded->rounds));
+  }
   const auto kept = options.state ? options.state->Take(RunState::Kind::kSampler) : std::nullopt;
   if (!kept) {
     if (options.recorded) {
@@ -121,8 +105,10 @@ absl::Status EpochSampler::Keep() {
 }
 
 EpochSampler::EpochSampler(const EpochSamplerOptions& options, RootKey root)
-    : options_(options), root_(std::move(root)), first_epoch_(NextFirstEpoch()) {
-  scheme_.population_size = options.population_size;
+    : Sampler({options.population_size, {}}),
+      options_(options),
+      root_(std::move(root)),
+      first_epoch_(NextFirstEpoch()) {
   SetScheme();
 }
 

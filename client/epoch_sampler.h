@@ -7,8 +7,7 @@
 //    RandomAllocation.
 // 2. The rounds of an epoch depend on each other and are accounted as one: an epoch that is not
 //    finished costs as much as a whole one.
-// 3. No two samplers of a process number their epochs alike: those of the k-th one, from 0, begin
-// at
+// 3. No two samplers of a process number their epochs alike: those of number k, from 0, begin at
 //    k * 2^32. So rounds of two partitions are never taken for one epoch, and a writer's later
 //    sampler has the greater numbers. A process that resumes a run begins a new epoch, with a new
 //    partition; the one that was cut off is accounted for itself. With a RunState the process
@@ -24,7 +23,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/internal/allocated_records.h"
+#include "client/internal/uniform_integers.h"
 #include "client/root_key.h"
 #include "client/run_state.h"
 #include "client/sampler.h"
@@ -47,21 +46,15 @@ struct EpochSamplerOptions {
 
 class EpochSampler : public Sampler {
  public:
-  // Draws a root key, unless `state` has one. INVALID_ARGUMENT names the field that is out of its
-  // domain; FAILED_PRECONDITION the one that does not fit what is carried on.
-  static absl::StatusOr<std::unique_ptr<EpochSampler>> Create(const EpochSamplerOptions& options);
-  // Samples that anyone can predict; the scheme does not tell. Use it in tests only.
-  static absl::StatusOr<std::unique_ptr<EpochSampler>> CreateNonPrivateForTesting(
-      const EpochSamplerOptions& options, uint64_t seed);
-
-  const accountant::SamplingScheme& scheme() const override { return scheme_; }
+  // Draws by `root`, unless the state has a key. INVALID_ARGUMENT names the field that is out of
+  // its domain; FAILED_PRECONDITION the one that does not fit what is carried on.
+  static absl::StatusOr<std::unique_ptr<EpochSampler>> Create(
+      const EpochSamplerOptions& options, absl::StatusOr<RootKey> root = RootKey::FromKernel());
 
  private:
   absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
   bool keeps_epochs() const override { return options_.state != nullptr; }
   EpochSampler(const EpochSamplerOptions& options, RootKey root);
-  static absl::StatusOr<std::unique_ptr<EpochSampler>> CreateWithRoot(
-      const EpochSamplerOptions& options, absl::StatusOr<RootKey> root);
   absl::Status CarryOnFrom(uint64_t first_epoch, uint64_t epoch);
   absl::Status Keep();
   void Shuffle();
@@ -69,7 +62,6 @@ class EpochSampler : public Sampler {
 
   const EpochSamplerOptions options_;
   const RootKey root_;
-  accountant::SamplingScheme scheme_;
   uint64_t first_epoch_;              // its number in the ledger
   uint64_t epoch_ = 0;                // counted from there; each has its own key
   uint64_t round_ = 0;                // of the epoch, that is drawn next

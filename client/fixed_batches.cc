@@ -1,28 +1,11 @@
 #include "client/fixed_batches.h"
 
-#include <numeric>
-
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/internal/population.h"
 
 namespace dpledger::client {
-
-absl::StatusOr<std::unique_ptr<FullBatchSampler>> FullBatchSampler::Create(
-    uint64_t population_size) {
-  RETURN_IF_ERROR(internal::CheckListed("population_size", population_size));
-  return std::unique_ptr<FullBatchSampler>(new FullBatchSampler(population_size));
-}
-
-FullBatchSampler::FullBatchSampler(uint64_t population_size)
-    : scheme_{population_size, accountant::FullBatch{}} {}
-
-absl::StatusOr<std::vector<uint64_t>> FullBatchSampler::DrawNext() {
-  std::vector<uint64_t> all(scheme_.population_size);
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
 
 absl::StatusOr<RecordRange> CyclicBatch(uint64_t population_size, uint64_t batches_per_epoch,
                                         uint64_t step) {

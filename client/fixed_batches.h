@@ -1,29 +1,11 @@
-// Samples in which nothing is random: all records, and batches that are the same in every epoch.
+// Batches in which nothing is random: the same ones in every epoch.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/sampler.h"
 
 namespace dpledger::client {
-
-// Every record in each round. Thread-compatible.
-class FullBatchSampler : public Sampler {
- public:
-  // `population_size` in [1, 2^32]; INVALID_ARGUMENT names it otherwise.
-  static absl::StatusOr<std::unique_ptr<FullBatchSampler>> Create(uint64_t population_size);
-
-  const accountant::SamplingScheme& scheme() const override { return scheme_; }
-
- private:
-  absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
-  explicit FullBatchSampler(uint64_t population_size);
-
-  accountant::SamplingScheme scheme_;
-};
 
 struct RecordRange {
   uint64_t begin = 0, end = 0;  // records begin to end - 1

@@ -69,11 +69,7 @@ uint64_t GeometricSkip::Exact(uint64_t limit,
   }
 }
 
-}  // namespace internal
-
 namespace {
-
-using internal::kSamplingBlock;
 
 constexpr size_t kMaxWords = 512;  // 4 KiB of words and 4 of skips, which stay in the first cache
 
@@ -87,8 +83,8 @@ size_t WordsFor(double expected) {
 
 // Appends the sampled ones of records [begin, begin + size), which are block `block` of the key's
 // stream.
-void SampleBlock(KeyStream& key, uint64_t block, uint64_t size, double q,
-                 const internal::GeometricSkip& skip, std::vector<uint64_t>& sample) {
+void SampleBlock(KeyStream& key, uint64_t block, uint64_t size, double q, const GeometricSkip& skip,
+                 std::vector<uint64_t>& sample) {
   const uint64_t begin = block * kSamplingBlock;
   std::array<uint64_t, kMaxWords> words, skips;
   uint64_t position = 0;
@@ -97,7 +93,7 @@ void SampleBlock(KeyStream& key, uint64_t block, uint64_t size, double q,
     key.Words(StreamOf(0, block), drawn / 2, absl::MakeSpan(words).first(count));
     if (!skip.Many(absl::MakeSpan(words).first(count), skips.data())) {
       for (size_t i = 0; i < count; ++i) {
-        if (skips[i] != internal::kUndecided) continue;
+        if (skips[i] != kUndecided) continue;
         skips[i] = skip(kSamplingBlock, [&](uint64_t level) {
           const uint64_t at = drawn + i;
           return level == 0 ? words[i] : key.Block(StreamOf(level, block), at / 2)[at % 2];
@@ -116,42 +112,7 @@ void SampleBlock(KeyStream& key, uint64_t block, uint64_t size, double q,
   }
 }
 
-absl::Status Validate(const PoissonSamplerOptions& options) {
-  RETURN_IF_ERROR(internal::CheckPopulation(options.population_size));
-  if (!(options.probability > 0 && options.probability <= 1)) {
-    return FieldError("probability", absl::StrCat("must be in (0, 1], got ", options.probability));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<PoissonSampler>> PoissonSampler::Create(
-    const PoissonSamplerOptions& options) {
-  RETURN_IF_ERROR(Validate(options));
-  ASSIGN_OR_RETURN(RootKey root, RootKey::FromKernel());
-  return std::unique_ptr<PoissonSampler>(new PoissonSampler(options, std::move(root)));
-}
-
-absl::StatusOr<std::unique_ptr<PoissonSampler>> PoissonSampler::CreateNonPrivateForTesting(
-    const PoissonSamplerOptions& options, uint64_t seed) {
-  RETURN_IF_ERROR(Validate(options));
-  return std::unique_ptr<PoissonSampler>(
-      new PoissonSampler(options, RootKey::NonPrivateForTesting(seed)));
-}
-
-PoissonSampler::PoissonSampler(const PoissonSamplerOptions& options, RootKey root)
-    : options_(options),
-      root_(std::move(root)),
-      scheme_{options.population_size, accountant::PoissonSampling{options.probability}} {}
-
-absl::StatusOr<std::vector<uint64_t>> PoissonSampler::DrawNext() {
-  RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  return internal::SamplePoisson(root_.Derive(KeyPurpose::kSampling, next_step_++),
-                                 options_.population_size, options_.probability);
-}
-
-namespace internal {
 
 std::vector<uint64_t> SamplePoisson(KeyStream key, uint64_t population_size, double q) {
   std::vector<uint64_t> sample;
@@ -173,5 +134,26 @@ std::vector<uint64_t> SamplePoisson(KeyStream key, uint64_t population_size, dou
 }
 
 }  // namespace internal
+
+absl::StatusOr<std::unique_ptr<PoissonSampler>> PoissonSampler::Create(
+    const PoissonSamplerOptions& options, absl::StatusOr<RootKey> root) {
+  RETURN_IF_ERROR(internal::CheckPopulation(options.population_size));
+  if (!(options.probability > 0 && options.probability <= 1)) {
+    return FieldError("probability", absl::StrCat("must be in (0, 1], got ", options.probability));
+  }
+  RETURN_IF_ERROR(root.status());
+  return std::unique_ptr<PoissonSampler>(new PoissonSampler(options, *std::move(root)));
+}
+
+PoissonSampler::PoissonSampler(const PoissonSamplerOptions& options, RootKey root)
+    : Sampler({options.population_size, accountant::PoissonSampling{options.probability}}),
+      options_(options),
+      root_(std::move(root)) {}
+
+absl::StatusOr<std::vector<uint64_t>> PoissonSampler::DrawNext() {
+  RETURN_IF_ERROR(root_.CheckSafeToDraw());
+  return internal::SamplePoisson(root_.Derive(KeyPurpose::kSampling, next_step_++),
+                                 options_.population_size, options_.probability);
+}
 
 }  // namespace dpledger::client

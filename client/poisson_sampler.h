@@ -29,15 +29,9 @@ struct PoissonSamplerOptions {
 
 class PoissonSampler : public Sampler {
  public:
-  // Draws a root key. INVALID_ARGUMENT names the field that is out of its domain.
+  // INVALID_ARGUMENT names the field that is out of its domain; errors of `root`.
   static absl::StatusOr<std::unique_ptr<PoissonSampler>> Create(
-      const PoissonSamplerOptions& options);
-  // Samples that anyone can predict: sampling then adds no privacy. The scheme does not tell; use
-  // it in tests only.
-  static absl::StatusOr<std::unique_ptr<PoissonSampler>> CreateNonPrivateForTesting(
-      const PoissonSamplerOptions& options, uint64_t seed);
-
-  const accountant::SamplingScheme& scheme() const override { return scheme_; }
+      const PoissonSamplerOptions& options, absl::StatusOr<RootKey> root = RootKey::FromKernel());
 
  private:
   absl::StatusOr<std::vector<uint64_t>> DrawNext() override;
@@ -45,7 +39,6 @@ class PoissonSampler : public Sampler {
 
   const PoissonSamplerOptions options_;
   const RootKey root_;
-  accountant::SamplingScheme scheme_;
   uint64_t next_step_ = 0;
 };
 

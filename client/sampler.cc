@@ -1,59 +1,113 @@
 #include "client/sampler.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 #include <variant>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/value_rules.h"
 #include "client/epoch_sampler.h"
 #include "client/event_recorder.h"
-#include "client/fixed_batches.h"
-#include "client/fixed_size_sampler.h"
+#include "client/internal/population.h"
+#include "client/internal/uniform_integers.h"
 #include "client/poisson_sampler.h"
+#include "client/root_key.h"
 
 namespace dpledger::client {
 namespace {
 
 using SamplerOrError = absl::StatusOr<std::unique_ptr<Sampler>>;
 
+// Every record in each round.
+class FullBatchSampler : public Sampler {
+ public:
+  explicit FullBatchSampler(const accountant::SamplingScheme& scheme) : Sampler(scheme) {}
+
+ private:
+  absl::StatusOr<std::vector<uint64_t>> DrawNext() override {
+    std::vector<uint64_t> all(scheme_.population_size);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+};
+
+// Each set of `size` records with the same probability. Takes memory for the sample, not for the
+// population.
+class FixedSizeSampler : public Sampler {
+ public:
+  FixedSizeSampler(const accountant::SamplingScheme& scheme, uint64_t size, RootKey root)
+      : Sampler(scheme), size_(size), root_(std::move(root)) {}
+
+ private:
+  // Floyd's algorithm (Bentley and Floyd 1987): after the step for `last`, the set is a uniform
+  // sample of [0, last].
+  absl::StatusOr<std::vector<uint64_t>> DrawNext() override {
+    RETURN_IF_ERROR(root_.CheckSafeToDraw());
+    internal::UniformIntegers uniform(root_.Derive(KeyPurpose::kFixedSizeSampling, next_step_++));
+    absl::flat_hash_set<uint64_t> drawn;
+    drawn.reserve(size_);
+    const uint64_t population = scheme_.population_size;
+    for (uint64_t last = population - size_; last < population; ++last) {
+      const uint64_t record = uniform.Below(last + 1);
+      if (!drawn.insert(record).second) drawn.insert(last);
+    }
+    std::vector<uint64_t> sample(drawn.begin(), drawn.end());
+    std::sort(sample.begin(), sample.end());
+    return sample;
+  }
+
+  const uint64_t size_;
+  const RootKey root_;
+  uint64_t next_step_ = 0;
+};
+
 // Makes the sampler of each kind of scheme. `seed`: null for a private one. `kept`: what keeps an
 // epoch sampler; null: nothing.
 struct Maker {
-  const uint64_t population_size;
+  const accountant::SamplingScheme& scheme;
   const uint64_t* const seed;
   KeptRun* const kept;
 
-  template <typename Kind, typename Options>
-  SamplerOrError Make(const Options& options) const {
-    return seed == nullptr ? SamplerOrError(Kind::Create(options))
-                           : SamplerOrError(Kind::CreateNonPrivateForTesting(options, *seed));
+  absl::StatusOr<RootKey> Root() const {
+    return seed == nullptr ? RootKey::FromKernel() : RootKey::NonPrivateForTesting(*seed);
   }
   SamplerOrError OfEpochs(EpochPartition partition, uint64_t rounds, uint64_t epoch) const {
     if (epoch != 0) {
       return FieldError(
           "epoch", absl::StrCat("must be 0: a sampler numbers its epochs itself, got ", epoch));
     }
-    EpochSamplerOptions options{partition, population_size, rounds};
-    if (kept == nullptr) return Make<EpochSampler>(options);
+    EpochSamplerOptions options{partition, scheme.population_size, rounds};
+    if (kept == nullptr) return EpochSampler::Create(options, Root());
     if (kept->has_sampler.exchange(true)) {
       return absl::FailedPreconditionError("recorder: its state keeps another sampler already");
     }
     options.state = kept->state.get();
     options.recorded = kept->epoch;
-    SamplerOrError made = Make<EpochSampler>(options);
+    SamplerOrError made = EpochSampler::Create(options, Root());
     // Nothing was taken out of the state.
     if (absl::IsInvalidArgument(made.status())) kept->has_sampler = false;
     return made;
   }
 
   SamplerOrError operator()(const accountant::PoissonSampling& poisson) const {
-    return Make<PoissonSampler>(PoissonSamplerOptions{population_size, poisson.probability});
+    return PoissonSampler::Create({scheme.population_size, poisson.probability}, Root());
   }
   SamplerOrError operator()(const accountant::WithoutReplacement& fixed) const {
-    return Make<FixedSizeSampler>(FixedSizeSamplerOptions{population_size, fixed.sample_size});
+    RETURN_IF_ERROR(internal::CheckPopulation(scheme.population_size));
+    if (fixed.sample_size < 1 || fixed.sample_size > scheme.population_size) {
+      return FieldError("sample_size",
+                        absl::StrCat("must be in [1, population_size], got ", fixed.sample_size));
+    }
+    RETURN_IF_ERROR(internal::CheckListed("sample_size", fixed.sample_size));
+    ASSIGN_OR_RETURN(RootKey root, Root());
+    return std::make_unique<FixedSizeSampler>(scheme, fixed.sample_size, std::move(root));
   }
   SamplerOrError operator()(const accountant::FullBatch&) const {
-    return FullBatchSampler::Create(population_size);
+    RETURN_IF_ERROR(internal::CheckListed("population_size", scheme.population_size));
+    return std::make_unique<FullBatchSampler>(scheme);
   }
   SamplerOrError operator()(const accountant::DisjointBatches& batches) const {
     return OfEpochs(EpochPartition::kShuffledBatches, batches.batches_per_epoch, batches.epoch);
@@ -76,9 +130,7 @@ struct Maker {
 
 SamplerOrError MakeSampler(const accountant::SamplingScheme& scheme, const uint64_t* seed,
                            KeptRun* kept) {
-  SamplerOrError made = std::visit(Maker{scheme.population_size, seed, kept}, scheme.kind);
-  if (!made.ok()) return PrefixField("scheme", made.status());
-  return made;
+  return rules::Within("scheme", std::visit(Maker{scheme, seed, kept}, scheme.kind));
 }
 
 }  // namespace
@@ -105,9 +157,8 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::CreateResumable(
 
 absl::StatusOr<std::vector<uint64_t>> Sampler::Draw() {
   Drawn drawn{scheme()};
-  absl::StatusOr<std::vector<uint64_t>> sample = DrawNext();
-  if (!sample.ok()) return sample;
-  drawn.records = sample->size();
+  ASSIGN_OR_RETURN(std::vector<uint64_t> sample, DrawNext());
+  drawn.records = sample.size();
   waiting_.push_back(std::move(drawn));
   if (waiting_.size() > kMostWaiting) waiting_.pop_front();
   ++draws_;

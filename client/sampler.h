@@ -50,7 +50,7 @@ class Sampler {
   virtual ~Sampler() = default;
 
   // How the sample that the next Draw returns is drawn; the epoch in it may change with every Draw.
-  virtual const accountant::SamplingScheme& scheme() const = 0;
+  const accountant::SamplingScheme& scheme() const { return scheme_; }
 
   // The next sample: indices in [0, population_size), ascending. FAILED_PRECONDITION after a fork,
   // whose two sides would draw the same, and under a rounding mode other than to nearest.
@@ -71,6 +71,10 @@ class Sampler {
 
   // Draws without a round that are remembered. More than any loader prefetches.
   static constexpr uint64_t kMostWaiting = 1 << 12;
+
+ protected:
+  explicit Sampler(const accountant::SamplingScheme& scheme) : scheme_(scheme) {}
+  accountant::SamplingScheme scheme_;
 
  private:
   virtual absl::StatusOr<std::vector<uint64_t>> DrawNext() = 0;

@@ -20,7 +20,8 @@ using ::testing::HasSubstr;
 
 std::unique_ptr<PoissonSampler> TestSampler(uint64_t population, double probability,
                                             uint64_t seed = 7) {
-  auto sampler = PoissonSampler::CreateNonPrivateForTesting({population, probability}, seed);
+  auto sampler =
+      PoissonSampler::Create({population, probability}, RootKey::NonPrivateForTesting(seed));
   EXPECT_TRUE(sampler.ok()) << sampler.status();
   return *std::move(sampler);
 }

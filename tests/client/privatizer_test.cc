@@ -322,7 +322,8 @@ TEST_F(PrivatizerTest, RefusesOptionsOutOfTheirDomain) {
 // ---- One step, one draw ----
 
 std::unique_ptr<EpochSampler> TestEpochs() {
-  return *EpochSampler::CreateNonPrivateForTesting({EpochPartition::kShuffledBatches, 6, 3}, 7);
+  return *EpochSampler::Create({EpochPartition::kShuffledBatches, 6, 3},
+                               RootKey::NonPrivateForTesting(7));
 }
 
 TEST_F(PrivatizerTest, SaysWhoDrewTheSample) {

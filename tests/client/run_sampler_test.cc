@@ -94,12 +94,12 @@ TEST(RunSampler, DrawnGroupsTakeTurnsToo) {
 
 // Those are computed from docs/formats.md elsewhere.
 TEST(RunSampler, DrawsAsTheSamplersOfRoundsDo) {
-  const auto epochs =
-      *EpochSampler::CreateNonPrivateForTesting({EpochPartition::kRandomAllocation, 500, 7}, 3);
+  const auto epochs = *EpochSampler::Create({EpochPartition::kRandomAllocation, 500, 7},
+                                            RootKey::NonPrivateForTesting(3));
   for (const Records& bin : Drawn(BallsInBinsSampling{500, 7}, 7)) {
     EXPECT_EQ(*epochs->Draw(), bin);
   }
-  const auto poisson = *PoissonSampler::CreateNonPrivateForTesting({500, .2}, 3);
+  const auto poisson = *PoissonSampler::Create({500, .2}, RootKey::NonPrivateForTesting(3));
   for (const Records& step : Drawn(CyclicPoissonSampling{500, 1, .2}, 5)) {
     EXPECT_EQ(*poisson->Draw(), step);
   }

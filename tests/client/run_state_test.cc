@@ -263,7 +263,7 @@ TEST_F(RunStateTest, EpochsGoOnAfterAKillAtAnyPoint) {
       return accountant::EpochOf(sampler.scheme())->number;
     };
     const auto sampler =
-        EpochSampler::CreateNonPrivateForTesting({partition, kPopulation, kRounds}, /*seed=*/7);
+        EpochSampler::Create({partition, kPopulation, kRounds}, RootKey::NonPrivateForTesting(7));
     for (uint64_t round = 0; round < kEpochs * kRounds; ++round) {
       // Children are forked with this process's count of samplers: theirs is the next.
       const uint64_t epoch = epoch_of(**sampler) + (uint64_t{1} << 32);
@@ -282,7 +282,7 @@ TEST_F(RunStateTest, EpochsGoOnAfterAKillAtAnyPoint) {
           const std::vector<std::string> rounds = ledger.Read();
           EpochSamplerOptions options{partition, kPopulation, kRounds, state.get()};
           if (!rounds.empty()) options.recorded = Recorded(rounds);
-          const auto mine = EpochSampler::CreateNonPrivateForTesting(options, /*seed=*/7);
+          const auto mine = EpochSampler::Create(options, RootKey::NonPrivateForTesting(7));
           ASSERT_TRUE(mine.ok()) << mine.status();
           for (uint64_t round = rounds.size(); round < kEpochs * kRounds; ++round) {
             const uint64_t epoch = epoch_of(**mine);

@@ -15,7 +15,6 @@
 #include "base/status.h"
 #include "client/epoch_sampler.h"
 #include "client/fixed_batches.h"
-#include "client/fixed_size_sampler.h"
 #include "client/internal/uniform_integers.h"
 #include "client/poisson_sampler.h"
 #include "tests/client/oracle.h"
@@ -35,8 +34,12 @@ std::vector<uint64_t> DrawFrom(Sampler& sampler) {
   return sample.value_or(std::vector<uint64_t>());
 }
 
-std::unique_ptr<FixedSizeSampler> FixedSize(uint64_t population, uint64_t size, uint64_t seed = 7) {
-  auto sampler = FixedSizeSampler::CreateNonPrivateForTesting({population, size}, seed);
+accountant::SamplingScheme FixedSizeScheme(uint64_t population, uint64_t size) {
+  return {population, accountant::WithoutReplacement{size}};
+}
+
+std::unique_ptr<Sampler> FixedSize(uint64_t population, uint64_t size) {
+  auto sampler = Sampler::CreateNonPrivateForTesting(FixedSizeScheme(population, size), /*seed=*/7);
   EXPECT_TRUE(sampler.ok()) << sampler.status();
   return *std::move(sampler);
 }
@@ -44,7 +47,7 @@ std::unique_ptr<FixedSizeSampler> FixedSize(uint64_t population, uint64_t size, 
 std::unique_ptr<EpochSampler> Epochs(EpochPartition partition, uint64_t population,
                                      uint64_t rounds) {
   auto sampler =
-      EpochSampler::CreateNonPrivateForTesting({partition, population, rounds}, /*seed=*/7);
+      EpochSampler::Create({partition, population, rounds}, RootKey::NonPrivateForTesting(7));
   EXPECT_TRUE(sampler.ok()) << sampler.status();
   return *std::move(sampler);
 }
@@ -264,7 +267,7 @@ TEST(FixedSizeSampler, OfTheWholePopulationTakesEveryRecord) {
 }
 
 TEST(FullBatchSampler, TakesEveryRecordInEachRound) {
-  const auto sampler = FullBatchSampler::Create(4);
+  const auto sampler = Sampler::Create({4, accountant::FullBatch{}});
   ASSERT_TRUE(sampler.ok());
   EXPECT_EQ((*sampler)->scheme().population_size, 4u);
   EXPECT_TRUE(std::holds_alternative<accountant::FullBatch>((*sampler)->scheme().kind));
@@ -299,8 +302,8 @@ TEST(CyclicBatch, ComesAgainEveryEpochAndLeavesNoRecordOut) {
 // --- keys and refusals -----------------------------------------------------------------------
 
 TEST(Samplers, OfKernelKeysDrawDifferentSamples) {
-  const auto one = FixedSizeSampler::Create({1000, 20}),
-             other = FixedSizeSampler::Create({1000, 20});
+  const auto one = Sampler::Create(FixedSizeScheme(1000, 20)),
+             other = Sampler::Create(FixedSizeScheme(1000, 20));
   ASSERT_TRUE(one.ok() && other.ok());
   EXPECT_NE(DrawFrom(**one), DrawFrom(**other));
   EXPECT_NE(DrawFrom(**one), DrawFrom(**one));
@@ -315,7 +318,7 @@ TEST(Samplers, OfKernelKeysDrawDifferentSamples) {
 // The check that also refuses a forked child (root_key_test.cc).
 TEST(Samplers, DrawNothingWhereItIsNotSafe) {
   const auto poisson = PoissonSampler::Create({1000, 0.5});
-  const auto fixed_size = FixedSizeSampler::Create({1000, 20});
+  const auto fixed_size = Sampler::Create(FixedSizeScheme(1000, 20));
   const auto epochs = EpochSampler::Create({EpochPartition::kShuffledBatches, 1000, 2});
   ASSERT_TRUE(poisson.ok() && fixed_size.ok() && epochs.ok());
   for (Sampler* sampler :
@@ -335,16 +338,16 @@ void ExpectRefused(const absl::Status& status, const std::string& message) {
 
 TEST(Samplers, RefuseOptionsOutOfTheirDomain) {
   constexpr uint64_t kMost = (uint64_t{1} << 53) - 1;
-  ExpectRefused(FixedSizeSampler::Create({0, 1}).status(),
-                "population_size: must be in [1, 2^53), got 0");
-  ExpectRefused(FixedSizeSampler::Create({kMost + 1, 1}).status(),
-                "population_size: must be in [1, 2^53), got 9007199254740992");
-  ExpectRefused(FixedSizeSampler::Create({10, 0}).status(),
-                "sample_size: must be in [1, population_size], got 0");
-  ExpectRefused(FixedSizeSampler::Create({10, 11}).status(),
-                "sample_size: must be in [1, population_size], got 11");
-  ExpectRefused(FixedSizeSampler::Create({kMost, (uint64_t{1} << 32) + 1}).status(),
-                "sample_size: must be in [1, 2^32], got 4294967297");
+  ExpectRefused(Sampler::Create(FixedSizeScheme(0, 1)).status(),
+                "scheme.population_size: must be in [1, 2^53), got 0");
+  ExpectRefused(Sampler::Create(FixedSizeScheme(kMost + 1, 1)).status(),
+                "scheme.population_size: must be in [1, 2^53), got 9007199254740992");
+  ExpectRefused(Sampler::Create(FixedSizeScheme(10, 0)).status(),
+                "scheme.sample_size: must be in [1, population_size], got 0");
+  ExpectRefused(Sampler::Create(FixedSizeScheme(10, 11)).status(),
+                "scheme.sample_size: must be in [1, population_size], got 11");
+  ExpectRefused(Sampler::Create(FixedSizeScheme(kMost, (uint64_t{1} << 32) + 1)).status(),
+                "scheme.sample_size: must be in [1, 2^32], got 4294967297");
   for (const EpochPartition partition : kPartitions) {
     ExpectRefused(EpochSampler::Create({partition, 0, 1}).status(),
                   "population_size: must be in [1, 2^32], got 0");
@@ -360,8 +363,8 @@ TEST(Samplers, RefuseOptionsOutOfTheirDomain) {
               absl::FailedPreconditionError(
                   "recorded: must be absent where no epoch is carried on: this is a new one"));
   }
-  ExpectRefused(FullBatchSampler::Create(0).status(),
-                "population_size: must be in [1, 2^32], got 0");
+  ExpectRefused(Sampler::Create({0, accountant::FullBatch{}}).status(),
+                "scheme.population_size: must be in [1, 2^32], got 0");
   ExpectRefused(CyclicBatch(0, 1, 0).status(), "population_size: must be in [1, 2^53), got 0");
   ExpectRefused(CyclicBatch(5, 0, 0).status(),
                 "batches_per_epoch: must be in [1, population_size], got 0");
