@@ -1,31 +1,74 @@
 #include "dpledger/client.h"
 
 #include <cmath>
-#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "base/value_rules.h"
 #include "client/export.h"
-#include "client/internal/declaration_message.h"
 #include "client/internal/local.h"
 #include "client/recorder.h"
 #include "client/run_state.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "events/declaration_rules.h"
 #include "events/event_values.h"
+#include "events/grant_rules.h"
+#include "events/names.h"
 
 namespace dpledger {
 namespace {
 
-// Leaves `timeout` as it is for 0.
-absl::Status ReadSeconds(std::string_view field, double seconds, absl::Duration& timeout) {
-  if (!(std::isfinite(seconds) && seconds >= 0)) {
-    return FieldError(field, absl::StrCat("must be finite and >= 0, got ", seconds));
+// Messages number what values count from 0 on, behind UNSPECIFIED.
+static_assert(static_cast<int>(Adjacency::kZeroOut) + 1 == v1::ZERO_OUT);
+static_assert(static_cast<int>(client::Parameters::kAdaptive) + 1 == v1::ADAPTIVE);
+
+struct FilterMessage {
+  v1::Filter& message;
+  void operator()(const client::RdpFilter& rdp) const {
+    message.mutable_rdp()->set_order(rdp.order);
+    message.mutable_rdp()->set_epsilon(rdp.epsilon);
   }
-  if (seconds > 0) timeout = absl::Seconds(seconds);
-  return absl::OkStatus();
+  void operator()(const client::ZcdpFilter& zcdp) const {
+    message.mutable_zcdp()->set_rho(zcdp.rho);
+  }
+  void operator()(const client::GdpFilter& gdp) const { message.mutable_gdp()->set_mu(gdp.mu); }
+  void operator()(const client::MixtureFilter& mixture) const {
+    message = events::MixtureFilter(mixture.epsilon, mixture.delta);
+  }
+  void operator()(std::monostate) const {}
+};
+
+// UNSPECIFIED stands for what is not set.
+v1::Declaration ToMessage(const client::Declaration& declaration) {
+  v1::Declaration message;
+  message.set_dataset(declaration.dataset);
+  message.set_unit_of_privacy(declaration.unit_of_privacy);
+  if (declaration.adjacency) {
+    message.set_adjacency(static_cast<v1::Adjacency>(static_cast<int>(*declaration.adjacency) + 1));
+  }
+  if (declaration.parameters) {
+    message.set_parameters(
+        static_cast<v1::Parameters>(static_cast<int>(*declaration.parameters) + 1));
+  }
+  message.set_planned_rounds(declaration.planned_rounds);
+  message.set_plan_independent(declaration.plan_independent);
+  if (declaration.filter.index() != 0)
+    std::visit(FilterMessage{*message.mutable_filter()}, declaration.filter);
+  // A name that is none is the server's to refuse.
+  const absl::StatusOr<std::string> budget = events::FullLedgerName(declaration.budget);
+  message.set_budget(budget.ok() && !declaration.budget.empty() ? *budget : declaration.budget);
+  const auto blocks = events::BlocksFromText(declaration.blocks);
+  if (blocks.ok()) {
+    *message.mutable_blocks() = *blocks;
+  } else {
+    message.add_blocks();  // likewise
+  }
+  message.set_released(declaration.released);
+  message.set_description(declaration.description);
+  return message;
 }
 
 // The folder of a local ledger; empty: it is on a server.
@@ -47,16 +90,21 @@ absl::StatusOr<std::string> PathOf(const RecorderOptions& options,
   return options.path;
 }
 
+// 0 leaves a timeout as it is.
 absl::Status ReadTimeouts(const RecorderOptions& options, client::RecorderOptions& read) {
-  RETURN_IF_ERROR(
-      ReadSeconds("open_timeout_seconds", options.open_timeout_seconds, read.open_timeout));
-  RETURN_IF_ERROR(ReadSeconds("release_timeout_seconds", options.release_timeout_seconds,
-                              read.release_timeout));
-  RETURN_IF_ERROR(ReadSeconds("full_spool_timeout_seconds", options.full_spool_timeout_seconds,
-                              read.full_spool_timeout));
-  RETURN_IF_ERROR(
-      ReadSeconds("close_timeout_seconds", options.close_timeout_seconds, read.close_timeout));
-  return ReadSeconds("stall_timeout_seconds", options.stall_timeout_seconds, read.stall_timeout);
+  for (const auto& [field, seconds, timeout] :
+       {std::tuple("open_timeout_seconds", options.open_timeout_seconds, &read.open_timeout),
+        {"release_timeout_seconds", options.release_timeout_seconds, &read.release_timeout},
+        {"full_spool_timeout_seconds", options.full_spool_timeout_seconds,
+         &read.full_spool_timeout},
+        {"close_timeout_seconds", options.close_timeout_seconds, &read.close_timeout},
+        {"stall_timeout_seconds", options.stall_timeout_seconds, &read.stall_timeout}}) {
+    if (!(std::isfinite(seconds) && seconds >= 0)) {
+      return FieldError(field, absl::StrCat("must be finite and >= 0, got ", seconds));
+    }
+    if (seconds > 0) *timeout = absl::Seconds(seconds);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<client::RecorderOptions> Read(const RecorderOptions& options) {
@@ -69,9 +117,8 @@ absl::StatusOr<client::RecorderOptions> Read(const RecorderOptions& options) {
   read.server.log_key = options.log_key;
   read.ledger = options.ledger;
   read.writer = options.writer;
-  read.declaration = client::internal::ToMessage(options.declaration);
-  const absl::Status declared = events::CheckDeclaration(read.declaration);
-  if (!declared.ok()) return PrefixField("declaration", declared);
+  read.declaration = ToMessage(options.declaration);
+  RETURN_IF_ERROR(PrefixField("declaration", events::CheckDeclaration(read.declaration)));
   ASSIGN_OR_RETURN(const std::string path, PathOf(options, read.server));
   if (!path.empty()) read.connect = [path] { return client::internal::OpenLocal(path); };
   read.spool_folder = !options.spool_folder.empty() ? options.spool_folder
@@ -84,11 +131,11 @@ absl::StatusOr<client::RecorderOptions> Read(const RecorderOptions& options) {
   read.new_dataset = options.new_dataset;
   RETURN_IF_ERROR(ReadTimeouts(options, read));
   if (!options.state) return read;
-  auto state = client::RunState::Open(
-      options.state->folder.empty() ? read.spool_folder : options.state->folder,
-      options.state->key_file);
-  if (!state.ok()) return PrefixField("state", state.status());
-  read.state = *std::move(state);
+  const auto& [key_file, folder] = *options.state;
+  ASSIGN_OR_RETURN(
+      read.state,
+      rules::Within("state",
+                    client::RunState::Open(folder.empty() ? read.spool_folder : folder, key_file)));
   return read;
 }
 

@@ -1,11 +1,8 @@
 #include "client/export.h"
 
-#include <grpcpp/client_context.h>
-
-#include <chrono>
-
+#include "absl/time/clock.h"
 #include "base/status.h"
-#include "connection/connection.h"
+#include "client/internal/call.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/bundle/export.h"
@@ -13,7 +10,10 @@
 namespace dpledger::client {
 namespace {
 
-constexpr auto kDeadline = std::chrono::minutes(1);
+template <typename Stub, typename Method, typename Request>
+auto Call(Stub& stub, Method method, const Request& request) {
+  return internal::Call(stub, method, request, absl::Now() + absl::Minutes(1));
+}
 
 class ChannelLedgers : public bundle::ServedLedgers {
  public:
@@ -46,19 +46,6 @@ class ChannelLedgers : public bundle::ServedLedgers {
   }
 
  private:
-  template <typename Stub, typename Request, typename Response>
-  static absl::StatusOr<Response> Call(Stub& stub,
-                                       grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                                    const Request&, Response*),
-                                       const Request& request) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-    Response response;
-    const grpc::Status status = (stub.*method)(&context, request, &response);
-    if (!status.ok()) return connection::FromGrpc(status);
-    return response;
-  }
-
   const std::unique_ptr<v1::LedgerService::Stub> ledgers_;
   const std::unique_ptr<v1::AuditService::Stub> audit_;
 };

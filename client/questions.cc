@@ -1,13 +1,11 @@
 #include "client/questions.h"
 
-#include <grpcpp/client_context.h>
-
-#include <chrono>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
-#include "client/internal/declaration_message.h"
+#include "client/internal/call.h"
 #include "client/noise_plan.h"
 #include "client/run_event.h"
 #include "connection/connection.h"
@@ -32,18 +30,13 @@ bool IsInBins(const CorrelatedOptions& options) {
   return std::holds_alternative<BallsInBinsSampling>(options.sampling);
 }
 
-// Calls `method` with a deadline that a calibration needs at most.
-template <typename Response, typename Request>
-absl::StatusOr<Response> Call(Stub& stub,
-                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                           Response*),
-                              const Request& request) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
-  Response response;
-  const grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return connection::FromGrpc(status);
-  return response;
+// When a call ends: that much a calibration needs at most.
+absl::Time Deadline() { return absl::Now() + absl::Minutes(1); }
+
+// Messages number what values count from 0 on, behind UNSPECIFIED.
+v1::Adjacency ToMessage(accountant::Adjacency adjacency) {
+  static_assert(static_cast<int>(accountant::Adjacency::kZeroOut) + 1 == v1::ZERO_OUT);
+  return static_cast<v1::Adjacency>(static_cast<int>(adjacency) + 1);
 }
 
 // An upper bound of what a run costs with its noise multiplier.
@@ -57,7 +50,8 @@ absl::StatusOr<double> EpsilonOf(Stub& stub, const CorrelatedOptions& options,
   request.mutable_options()->set_adjacency(adjacency);
   request.mutable_options()->set_parameters(v1::FIXED);
   request.mutable_options()->set_relative_gap(IsInBins(options) ? kGapOfBins : kRelativeGap);
-  ASSIGN_OR_RETURN(const auto answer, Call(stub, &Stub::ComputeEpsilon, request));
+  ASSIGN_OR_RETURN(const auto answer,
+                   internal::Call(stub, &Stub::ComputeEpsilon, request, Deadline()));
   return answer.epsilon().upper();
 }
 
@@ -75,7 +69,7 @@ absl::StatusOr<double> CalibrateNoise(const connection::ServerAccess& server, co
   request.set_steps(steps);
   request.mutable_options()->set_adjacency(v1::ADD_OR_REMOVE_ONE);
   request.mutable_options()->set_parameters(v1::FIXED);
-  ASSIGN_OR_RETURN(const auto answer, Call(*stub, &Stub::Calibrate, request));
+  ASSIGN_OR_RETURN(const auto answer, internal::Call(*stub, &Stub::Calibrate, request, Deadline()));
   return answer.noise_multiplier();
 }
 
@@ -89,7 +83,7 @@ absl::StatusOr<double> CalibrateNoise(const connection::ServerAccess& server, co
   const auto keeps = [&](double noise_multiplier) -> absl::StatusOr<bool> {
     options.sums.noise_multiplier = noise_multiplier;
     ASSIGN_OR_RETURN(const double epsilon,
-                     EpsilonOf(*stub, options, internal::ToMessage(adjacency), target.delta));
+                     EpsilonOf(*stub, options, ToMessage(adjacency), target.delta));
     return epsilon <= target.epsilon;
   };
   ASSIGN_OR_RETURN(const bool can_be_kept, keeps(kMostNoise));
@@ -112,7 +106,7 @@ absl::StatusOr<v1::ComputeEpsilonResponse> ComputeEpsilon(
   request.mutable_subject()->add_ledgers(ledger);
   request.set_delta(delta);
   request.mutable_options()->set_relative_gap(kRelativeGap);
-  return Call(*stub, &Stub::ComputeEpsilon, request);
+  return internal::Call(*stub, &Stub::ComputeEpsilon, request, Deadline());
 }
 
 }  // namespace dpledger::client

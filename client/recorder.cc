@@ -6,14 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "client/internal/events_like.h"
-#include "client/internal/open_ledger.h"
+#include "client/internal/call.h"
 #include "client/internal/refusals.h"
-#include "connection/connection.h"
 #include "events/answerable.h"
 #include "events/event_values.h"
 #include "events/field_checks.h"
-#include "events/names.h"
 #include "events/resumed_round.h"
 #include "events/writer_rules.h"
 
@@ -22,29 +19,7 @@ namespace {
 
 // A batch holds 10,000 entries; one is the sampling event.
 constexpr size_t kMaxQueries = 9999;
-constexpr char kSpoolFull[] = "SPOOL_FULL";              // Spool::Append
-constexpr absl::Duration kOneChange = absl::Seconds(5);  // then it is asked for again
-constexpr uint64_t kFewestMore = 8;  // rounds that a grant is raised by, where they fit
-
-absl::Status CheckOptions(const RecorderOptions& options) {
-  if (options.connect == nullptr) RETURN_IF_ERROR(Complete(options.server).status());
-  RETURN_IF_ERROR(events::CheckToken("writer", options.writer));
-  if (options.policy != v1::FAIL_CLOSED && options.policy != v1::SPOOL) {
-    return FieldError("policy", "must be FAIL_CLOSED or SPOOL");
-  }
-  if (options.automatic_grants && options.declaration.budget().empty()) {
-    return FieldError("automatic_grants", "must be given with a budget");
-  }
-  // Without a pause between tries, a trainer that has lost its server would do nothing but try.
-  for (const auto& [field, pause] : {std::pair("first_backoff", options.first_backoff),
-                                     std::pair("longest_backoff", options.longest_backoff),
-                                     std::pair("stall_timeout", options.stall_timeout)}) {
-    if (pause >= absl::Milliseconds(1)) continue;
-    return FieldError(field,
-                      absl::StrCat("must be 1ms or more, got ", absl::FormatDuration(pause)));
-  }
-  return absl::OkStatus();
-}
+constexpr char kSpoolFull[] = "SPOOL_FULL";  // Spool::Append
 
 uint64_t EpochOf(const v1::EpochProgress& progress) {
   return progress.scheme().has_disjoint_batches() ? progress.scheme().disjoint_batches().epoch()
@@ -60,11 +35,46 @@ EpochPosition PositionOf(const v1::EpochProgress& spooled, const v1::EpochProgre
   return position;
 }
 
-v1::WriterStatus FindWriter(const v1::Ledger& ledger, const std::string& writer) {
-  for (const v1::WriterStatus& status : ledger.writers()) {
-    if (status.writer() == writer) return status;
+constexpr uint64_t kFewestMore = 8;  // rounds that a grant is raised by, where they fit
+
+// How many rounds an epoch of the scheme has, whose number is taken off; 1 without epochs.
+uint64_t TakeEpoch(v1::SamplingScheme& scheme) {
+  if (scheme.has_disjoint_batches()) {
+    scheme.mutable_disjoint_batches()->clear_epoch();
+    return scheme.disjoint_batches().batches_per_epoch();
   }
-  return {};
+  if (scheme.has_random_allocation()) {
+    scheme.mutable_random_allocation()->clear_epoch();
+    return scheme.random_allocation().rounds_per_epoch();
+  }
+  return 1;
+}
+
+// As many times `once` as `times`, but no more than a plan may say.
+uint64_t Times(uint64_t once, uint64_t times) {
+  constexpr uint64_t kMost = uint64_t{1} << 53;
+  return once * std::min(times, std::max<uint64_t>(1, kMost / once));
+}
+
+// `times` rounds (in whole epochs), or mechanisms, like the batch's last one: an event of a plan.
+// Precondition: the batch has an event; times > 0.
+v1::Event EventsLike(const v1::AppendBatchRequest& batch, uint64_t times) {
+  v1::Event like;
+  for (const v1::NewEntry& entry : batch.entries()) {
+    const v1::Event& event = entry.event();
+    if (event.has_sampling()) *like.mutable_rounds()->mutable_scheme() = event.sampling().scheme();
+    if (event.has_sum_query()) *like.mutable_rounds()->add_queries() = event.sum_query().query();
+    if (event.has_mechanism()) like = event;
+  }
+  if (like.has_mechanism()) {
+    const uint64_t once = like.mechanism().has_count() ? like.mechanism().count() : 1;
+    like.mutable_mechanism()->set_count(Times(once, times));
+    return like;
+  }
+  v1::RoundsEvent& rounds = *like.mutable_rounds();
+  const uint64_t epoch = TakeEpoch(*rounds.mutable_scheme());
+  rounds.set_count(Times(epoch, (times + epoch - 1) / epoch));
+  return like;
 }
 
 }  // namespace
@@ -74,128 +84,6 @@ PrivacyRecorder::PrivacyRecorder(RecorderOptions options) : options_(std::move(o
 }
 
 PrivacyRecorder::~PrivacyRecorder() { stopping_ = true; }
-
-absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderOptions options) {
-  RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(options.ledger, events::FullLedgerName(options.ledger));
-  options.declaration.set_spool_policy(options.policy);
-  if (options.state != nullptr) {
-    options.carries_epochs = [state = options.state](const RunPosition& position) {
-      return state->CarryOn(position);
-    };
-  }
-  auto recorder = std::unique_ptr<PrivacyRecorder>(new PrivacyRecorder(std::move(options)));
-  for (size_t i = 0; i < recorder->options_.planned_events.size(); ++i) {
-    const absl::Status checked = recorder->CheckEvent(recorder->options_.planned_events[i]);
-    if (!checked.ok()) return PrefixField(absl::StrCat("planned_events[", i, "]"), checked);
-  }
-  absl::MutexLock lock(&recorder->mutex_);
-  RETURN_IF_ERROR(recorder->Start());
-  return recorder;
-}
-
-absl::Status PrivacyRecorder::Connect() {
-  if (options_.connect != nullptr) {
-    ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, options_.connect());
-    servers_ = std::make_unique<connection::Servers>(std::move(channel));
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(const connection::ServerAccess server, Complete(options_.server));
-  ASSIGN_OR_RETURN(log_keys_, connection::LogKeys::Parse(server.log_key));
-  ASSIGN_OR_RETURN(servers_, connection::Servers::Of(server));
-  return absl::OkStatus();
-}
-
-absl::Status PrivacyRecorder::Start() {
-  RETURN_IF_ERROR(Connect());
-  ASSIGN_OR_RETURN(spool_, Spool::Open({.folder = options_.spool_folder,
-                                        .ledger = options_.ledger,
-                                        .writer = options_.writer,
-                                        .bound_bytes = options_.spool_bound_bytes,
-                                        .synced = options_.policy == v1::SPOOL}));
-  // A killed process may have left what it had not synced, and it is sent at once.
-  if (options_.policy == v1::SPOOL) RETURN_IF_ERROR(spool_->Sync());
-  const absl::Time deadline = absl::Now() + options_.open_timeout;
-  const absl::Status reached = Reconcile(deadline);
-  if (!reached.ok() && !MayGoOnAfter(reached)) return reached;
-  if (options_.policy == v1::SPOOL) {
-    sync_ = std::make_unique<internal::GroupSync>(spool_.get(),
-                                                  [this](uint64_t end) { delivery_->Offer(end); });
-  }
-  RETURN_IF_ERROR(CheckOpen());
-  const Spool::State state = spool_->state();
-  incarnation_ = internal::NewRequestId();
-  entries_before_ = state.entries;
-  previous_incarnation_ = state.status.incarnation();
-  next_number_ = first_number_ = state.next_round;
-  // The server knows of an incarnation before it releases anything, or of the one that it carries
-  // on: whatever becomes of this spool, the ledger says that something may be missing. Under
-  // FAIL_CLOSED the first release waits for that as well, and an opening that records nothing
-  // leaves the ledger as it was; but an epoch is carried on before its next round.
-  if (options_.policy == v1::SPOOL || options_.carries_epochs != nullptr) {
-    RETURN_IF_ERROR(AppendOpened());
-    const absl::Status opened =
-        reached.ok() ? delivery_->Await(spool_->state().end, deadline) : absl::OkStatus();
-    if (!opened.ok() && (previous_incarnation_.empty() || !MayGoOnAfter(opened))) return opened;
-  }
-  if (options_.declaration.parameters() == v1::FIXED && !options_.plan_varies) {
-    resumed_from_ = spool_->LastRound();
-  }
-  return absl::OkStatus();
-}
-
-bool PrivacyRecorder::MayGoOnAfter(const absl::Status& error) const {
-  return options_.policy == v1::SPOOL && spool_->state().confirmed && !internal::IsRefusal(error);
-}
-
-absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
-  const Spool::State state = spool_->state();
-  // A server that has acknowledged something has the ledger or has lost it, and is given no new
-  // one.
-  const bool known = state.acknowledged_entries > 0;
-  const absl::StatusOr<v1::Ledger> opened = internal::OpenLedger(
-      *servers_, {options_.ledger, options_.declaration, options_.new_dataset, /*may_make=*/!known},
-      options_.writer, deadline,
-      internal::Backoff(options_.first_backoff, options_.longest_backoff));
-  const absl::StatusOr<v1::Ledger> ledger =
-      known && absl::IsNotFound(opened.status()) ? v1::Ledger() : opened;
-  if (!ledger.ok() && !MayGoOnAfter(ledger.status())) return ledger.status();
-  const v1::WriterStatus writer =
-      ledger.ok() ? FindWriter(*ledger, options_.writer) : v1::WriterStatus();
-  known_epoch_ = writer.epoch();
-  if (ledger.ok() && writer.entry_count() < state.acknowledged_entries) {
-    return absl::DataLossError(absl::StrCat(
-        "server: holds ", writer.entry_count(), " entries of writer ", options_.writer, " in ",
-        options_.ledger, ", but has acknowledged ", state.acknowledged_entries, " to the spool ",
-        spool_->path(), ": it has lost them, or is not the server that this spool belongs to"));
-  }
-  std::function<absl::Status(const v1::AppendBatchRequest&)> raise;
-  if (options_.automatic_grants) {
-    raise = [this](const v1::AppendBatchRequest& refused) { return RaiseGrant(refused); };
-  }
-  delivery_ = std::make_unique<internal::Delivery>(
-      spool_.get(), servers_.get(), options_.ledger,
-      internal::Delivery::Options{.first_backoff = options_.first_backoff,
-                                  .longest_backoff = options_.longest_backoff,
-                                  .stall_timeout = options_.stall_timeout,
-                                  .log_keys = log_keys_,
-                                  .withdraws = options_.policy == v1::FAIL_CLOSED,
-                                  .raise = std::move(raise)},
-      ledger.status());
-  RETURN_IF_ERROR(ledger.status());
-  RETURN_IF_ERROR(delivery_->Await(state.end, deadline));
-  RETURN_IF_ERROR(spool_->Acknowledge(state.end, delivery_->receipt()));
-  RETURN_IF_ERROR(
-      spool_->Confirm(writer.entry_count(), writer.has_round() ? writer.last_round() + 1 : 0));
-  if (!writer.closed()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger,
-                   ": that run is over. A further run has a ledger of its own, named by `ledger`, "
-                   "such as ",
-                   options_.ledger.substr(options_.ledger.rfind('/') + 1),
-                   "-2, and says plan_independent if its plan looked at no output of this one; "
-                   "another part of the same run has a writer name of its own"));
-}
 
 absl::Status PrivacyRecorder::AppendOpened() {
   if (opened_) return absl::OkStatus();
@@ -293,15 +181,6 @@ absl::StatusOr<uint64_t> PrivacyRecorder::AppendNumbered(
   return number;
 }
 
-absl::Status PrivacyRecorder::CheckResumed(const v1::SamplingScheme& scheme,
-                                           const std::vector<v1::SumQuery>& queries) {
-  absl::MutexLock lock(&mutex_);
-  if (!resumed_from_.has_value()) return absl::OkStatus();
-  RETURN_IF_ERROR(events::CheckResumedRound(*resumed_from_, scheme, queries));
-  resumed_from_.reset();
-  return absl::OkStatus();
-}
-
 absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& scheme,
                                                       v1::SampleSource source,
                                                       std::vector<v1::SumQuery> queries) {
@@ -313,10 +192,16 @@ absl::StatusOr<uint64_t> PrivacyRecorder::RecordRound(const v1::SamplingScheme& 
                       absl::StrCat("must be 1 to ", kMaxQueries, ", got ", queries.size()));
   }
   for (size_t i = 0; i < queries.size(); ++i) {
-    const absl::Status checked = events::ValueOf(queries[i]).status();
-    if (!checked.ok()) return PrefixField(events::Element("queries", static_cast<int>(i)), checked);
+    RETURN_IF_ERROR(PrefixField(events::Element("queries", static_cast<int>(i)),
+                                events::ValueOf(queries[i]).status()));
   }
-  RETURN_IF_ERROR(CheckResumed(scheme, queries));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (resumed_from_) {
+      RETURN_IF_ERROR(events::CheckResumedRound(*resumed_from_, scheme, queries));
+      resumed_from_.reset();
+    }
+  }
   return AppendNumbered([&](uint64_t round) {
     std::vector<v1::Event> events(1 + queries.size());
     v1::SamplingEvent& sampling = *events[0].mutable_sampling();
@@ -344,17 +229,15 @@ absl::Status PrivacyRecorder::RequestGrant(const std::vector<v1::Event>& plan) {
   const absl::Time deadline = absl::Now() + options_.open_timeout;
   // A grant is kept while a writer is open, and given back when all have closed: this one is a
   // writer from here on.
-  const auto open = [this]() -> absl::Status {
+  uint64_t opened = 0;
+  const auto open = [&]() -> absl::Status {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(CheckOpen());
-    return AppendOpened();
+    RETURN_IF_ERROR(AppendOpened());
+    opened = first_position_;
+    return absl::OkStatus();
   };
   RETURN_IF_ERROR(WaitForRoom(options_.open_timeout, open));
-  uint64_t opened = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    opened = first_position_;
-  }
   RETURN_IF_ERROR(delivery_->Await(opened, deadline));
   return Grant(v1::GRANT_PLAN, plan, deadline);
 }
@@ -364,8 +247,8 @@ absl::Status PrivacyRecorder::RaiseGrant(const v1::AppendBatchRequest& refused) 
       refused.writer_position() / static_cast<uint64_t>(refused.entries_size()) / 16;
   absl::Status raised;
   for (uint64_t more = std::max(sixteenth, kFewestMore); more > 0; more /= 2) {
-    raised = Grant(v1::GRANT_MORE, {internal::EventsLike(refused, more)},
-                   absl::Now() + options_.open_timeout);
+    raised =
+        Grant(v1::GRANT_MORE, {EventsLike(refused, more)}, absl::Now() + options_.open_timeout);
     if (ReasonOf(raised).reason != internal::kBudgetExceeded) break;
   }
   return raised;
@@ -379,23 +262,20 @@ absl::Status PrivacyRecorder::Grant(v1::GrantChange change, const std::vector<v1
   request.mutable_plan()->Assign(plan.begin(), plan.end());
   request.set_change(change);
   request.set_request_id(internal::NewRequestId());
-  return Change(deadline, [&request](v1::LedgerService::Stub& stub, grpc::ClientContext& context) {
-    v1::GrantBudgetResponse response;
-    return stub.GrantBudget(&context, request, &response);
+  return Change(deadline, kOneChange, [&](Stub& stub, absl::Time until) {
+    return internal::Call(stub, &Stub::GrantBudget, request, until).status();
   });
 }
 
 absl::Status PrivacyRecorder::Change(
-    absl::Time deadline,
-    absl::FunctionRef<grpc::Status(v1::LedgerService::Stub&, grpc::ClientContext&)> call) {
+    absl::Time deadline, absl::Duration each,
+    absl::FunctionRef<absl::Status(Stub&, absl::Time until)> call) {
   internal::Backoff backoff(options_.first_backoff, options_.longest_backoff);
   while (true) {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(std::min(deadline, absl::Now() + kOneChange)));
+    const absl::Time until = std::min(deadline, absl::Now() + each);
     const std::shared_ptr<grpc::Channel> channel = servers_->channel();
-    const auto stub = v1::LedgerService::NewStub(channel);
     const absl::Status changed =
-        servers_->MoveOn(channel, connection::FromGrpc(call(*stub, context)));
+        servers_->MoveOn(channel, call(*v1::LedgerService::NewStub(channel), until));
     if (changed.ok() || internal::IsRefusal(changed)) return changed;
     const absl::Duration wait = backoff.Next();
     if (stopping_ || absl::Now() + wait >= deadline) return changed;
@@ -421,12 +301,8 @@ absl::Status PrivacyRecorder::AwaitReleasable(uint64_t number) {
 }
 
 absl::Status PrivacyRecorder::AwaitDelivered() {
-  uint64_t end = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    end = spool_->state().end;
-  }
-  const absl::Status delivered = delivery_->Await(end, absl::Now() + options_.release_timeout);
+  const absl::Status delivered =
+      delivery_->Await(spool_->state().end, absl::Now() + options_.release_timeout);
   if (!absl::IsDeadlineExceeded(delivered)) return delivered;
   return absl::DeadlineExceededError(
       absl::StrCat(drain_status().undelivered_batches,
@@ -461,10 +337,9 @@ absl::Status PrivacyRecorder::Seal() {
   v1::SealLedgerRequest request;
   request.set_name(options_.ledger);
   request.set_request_id(internal::NewRequestId());
-  return Change(absl::Now() + options_.close_timeout,
-                [&request](v1::LedgerService::Stub& stub, grpc::ClientContext& context) {
-                  v1::Ledger sealed;
-                  return stub.SealLedger(&context, request, &sealed);
+  return Change(absl::Now() + options_.close_timeout, kOneChange,
+                [&](Stub& stub, absl::Time until) {
+                  return internal::Call(stub, &Stub::SealLedger, request, until).status();
                 });
 }
 

@@ -54,23 +54,16 @@
 
 namespace dpledger::client {
 
+// What has no word here is as dpledger::RecorderOptions says (include/dpledger/client.h).
 struct RecorderOptions {
-  // "host:port", or several of servers over one database; or with certificates and a token.
   connection::ServerAccess server;
   // Instead of the way to `server`, which is not looked at then: to ledgers in a folder
   // (local/local_ledgers.h). Called once by Open, before the spool is looked at; its error ends
   // Open.
   std::function<absl::StatusOr<std::shared_ptr<grpc::Channel>>()> connect;
-  std::string ledger;  // `x`, or projects/{project}/ledgers/{ledger}
-  // Tells the writers of one ledger apart: 1 to 64 bytes of [A-Za-z0-9._-]. The same at every
-  // restart. The name belongs to the first caller that writes under it in the ledger; another
-  // caller's batches are PERMISSION_DENIED (docs/identity.md).
+  std::string ledger;
   std::string writer = "trainer";
-  // The ledger is made with it if it does not exist, and must have been made with an equal one if
-  // it does. Its spool_policy is set from `policy`.
-  v1::Declaration declaration;
-  // The declared plan, FIXED, has rounds of more than one configuration. Otherwise the first round
-  // after a restart must have that of the last one before, as far as the spool knows it.
+  v1::Declaration declaration;  // its spool_policy is set from `policy`
   bool plan_varies = false;
   // What the run will record, as far as it is known: a kind of event that the declared adjacency
   // can never answer for is refused at Open, and not only when it is recorded.
@@ -81,26 +74,16 @@ struct RecorderOptions {
   // on in the middle of its last epoch, with the very same partition. Otherwise the first sample of
   // an epoch scheme is of a new epoch. Its error ends Open.
   std::function<absl::StatusOr<bool>(const RunPosition&)> carries_epochs;
-  // The declared budget is asked for more whenever a round would cost more than it was granted; and
-  // Close gives back what is not spent, once all writers of the ledger have closed.
-  bool automatic_grants = false;
-  // The declared data set is a new one, however much its name is like another's.
-  bool new_dataset = false;
+  bool automatic_grants = false, new_dataset = false;
   v1::SpoolPolicy policy = v1::FAIL_CLOSED;
-  std::string spool_folder;  // on a disk that survives the trainer; made if missing
+  std::string spool_folder;
   uint64_t spool_bound_bytes = 256 << 20;
 
-  absl::Duration open_timeout = absl::Seconds(30);
-  absl::Duration release_timeout =
-      absl::Minutes(5);  // AwaitReleasable: how long a server may be away
-  absl::Duration full_spool_timeout =
-      absl::Minutes(5);  // RecordRound: how long to wait for room in a full spool
-  absl::Duration close_timeout = absl::Minutes(1);
+  absl::Duration open_timeout = absl::Seconds(30), release_timeout = absl::Minutes(5),
+                 full_spool_timeout = absl::Minutes(5), close_timeout = absl::Minutes(1);
   // From here on 1 ms or more.
-  absl::Duration first_backoff = absl::Milliseconds(100);
-  absl::Duration longest_backoff = absl::Seconds(5);
-  absl::Duration stall_timeout =
-      absl::Seconds(20);  // then a silent connection is given up for another one
+  absl::Duration first_backoff = absl::Milliseconds(100), longest_backoff = absl::Seconds(5),
+                 stall_timeout = absl::Seconds(20);
   Clock* clock = Clock::System();
 };
 
@@ -108,8 +91,8 @@ class PrivacyRecorder : public EventRecorder {
  public:
   struct DrainStatus {
     uint64_t undelivered_batches = 0;
-    absl::Status
-        last_error;  // why the server was lost or what it refused; OK after an acknowledgement
+    // Why the server was lost or what it refused; OK after an acknowledgement.
+    absl::Status last_error;
   };
 
   // Opens the spool and the ledger, delivers what an earlier process left. OPENED is appended with
@@ -133,10 +116,8 @@ class PrivacyRecorder : public EventRecorder {
                                        std::vector<v1::SumQuery> queries) override;
   absl::StatusOr<uint64_t> RecordMechanism(const v1::MechanismEvent& mechanism) override;
 
-  // Sets aside, of the budget that the declaration names, what the run may cost in all: `rounds`
-  // and `mechanism` events, in place of what it was granted before. A smaller plan gives the rest
-  // back. Waits for the server, until the open timeout. FAILED_PRECONDITION (BUDGET_EXCEEDED: it
-  // does not fit; GRANT_BELOW_SPENT; NO_BUDGET).
+  // As dpledger::Recorder does, of `rounds` and `mechanism` events. Waits for the server, until the
+  // open timeout.
   absl::Status RequestGrant(const std::vector<v1::Event>& plan);
 
   // FAILED_PRECONDITION if `number` was not recorded here, or (FAIL_CLOSED, reason FILTER_CROSSED)
@@ -176,24 +157,25 @@ class PrivacyRecorder : public EventRecorder {
  private:
   explicit PrivacyRecorder(RecorderOptions options);
 
-  absl::Status Connect();
   absl::Status Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Once: the first entry of this opening.
   absl::Status AppendOpened() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The ledger, made if there is none and `may_make`, else NOT_FOUND. Of its writers, who may be
+  // many, it holds this one, if the ledger has it. FAILED_PRECONDITION if it exists with another
+  // declaration (the message says what differs) or is sealed.
+  absl::StatusOr<v1::Ledger> OpenLedger(bool may_make, absl::Time deadline);
   // Delivers what an earlier process left, and brings spool and ledger to one state.
   absl::Status Reconcile(absl::Time deadline);
   absl::Status AppendBatch(std::vector<v1::NewEntry> entries) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of the first round only: it carries on what an earlier process did.
-  absl::Status CheckResumed(const v1::SamplingScheme& scheme,
-                            const std::vector<v1::SumQuery>& queries);
   // INVALID_ARGUMENT naming what is wrong with the event; FAILED_PRECONDITION if its adjacency can
   // never answer for it.
   absl::Status CheckEvent(const v1::Event& event) const;
-  // Makes a call that may be made twice, until a server answers it, the deadline, or until this is
-  // destroyed.
-  absl::Status Change(
-      absl::Time deadline,
-      absl::FunctionRef<grpc::Status(v1::LedgerService::Stub&, grpc::ClientContext&)> call);
+  // Makes a call that may be made twice, each time for so long, until a server answers it, the
+  // deadline, or until this is destroyed.
+  using Stub = v1::LedgerService::Stub;
+  static constexpr absl::Duration kOneChange = absl::Seconds(5);
+  absl::Status Change(absl::Time deadline, absl::Duration each,
+                      absl::FunctionRef<absl::Status(Stub&, absl::Time until)> call);
   absl::Status Grant(v1::GrantChange change, const std::vector<v1::Event>& plan,
                      absl::Time deadline);
   // Asks for a sixteenth more of rounds, or events, like the refused batch: a run of T rounds asks
@@ -223,7 +205,7 @@ class PrivacyRecorder : public EventRecorder {
   std::unique_ptr<internal::GroupSync> sync_;  // SPOOL only
 
   mutable absl::Mutex mutex_;
-  // The last round of an earlier process, until the first one here was compared with it.
+  // The last round of an earlier process, until the first one here was seen to carry it on.
   std::optional<v1::AppendBatchRequest> resumed_from_ ABSL_GUARDED_BY(mutex_);
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;
   // Numbers what is recorded, one batch each. The first number of this process and its batch.

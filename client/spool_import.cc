@@ -10,13 +10,14 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "client/internal/open_ledger.h"
+#include "client/internal/call.h"
 #include "client/spool.h"
-#include "connection/connection.h"
 #include "events/names.h"
 
 namespace dpledger::client {
 namespace {
+
+using Stub = v1::LedgerService::StubInterface;
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(30);
 constexpr char kSpoolSuffix[] = ".spool";
@@ -46,11 +47,8 @@ absl::StatusOr<Spool::Options> OptionsOf(const std::string& path) {
   return options;
 }
 
-absl::Status Send(const v1::AppendBatchRequest& batch, v1::LedgerService::StubInterface& stub) {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
-  v1::AppendBatchResponse response;
-  return connection::FromGrpc(stub.AppendBatch(&context, batch, &response));
+absl::Status Send(const v1::AppendBatchRequest& batch, Stub& stub) {
+  return internal::Call(stub, &Stub::AppendBatch, batch, absl::Now() + kCallTimeout).status();
 }
 
 // Its request id is made from the batch's, so that a repeated import is the same request.
@@ -63,8 +61,7 @@ v1::AppendBatchRequest LateBatch(const v1::AppendBatchRequest& batch, const std:
 }
 
 // The batch's events as late ones. Returns how many.
-absl::StatusOr<uint64_t> SendLate(const v1::AppendBatchRequest& batch,
-                                  v1::LedgerService::StubInterface& stub) {
+absl::StatusOr<uint64_t> SendLate(const v1::AppendBatchRequest& batch, Stub& stub) {
   v1::AppendBatchRequest late = LateBatch(batch, absl::StrCat("late-", batch.request_id()));
   for (const v1::NewEntry& entry : batch.entries()) {
     if (!entry.has_event()) continue;
@@ -79,8 +76,7 @@ absl::StatusOr<uint64_t> SendLate(const v1::AppendBatchRequest& batch,
 
 // That all of an incarnation's spool is there. Said again if the import was cut off after it: the
 // batches that were tried again have made a new conflict.
-absl::Status SendEnd(const v1::AppendBatchRequest& last, uint64_t events,
-                     v1::LedgerService::StubInterface& stub) {
+absl::Status SendEnd(const v1::AppendBatchRequest& last, uint64_t events, Stub& stub) {
   v1::AppendBatchRequest end = LateBatch(last, internal::NewRequestId());
   v1::SpoolImported& imported = *end.add_entries()->mutable_spool_imported();
   imported.set_incarnation(last.incarnation());
@@ -90,14 +86,12 @@ absl::Status SendEnd(const v1::AppendBatchRequest& last, uint64_t events,
 
 // Whether the ledger misses the end of an incarnation.
 absl::StatusOr<bool> IsMissed(const Spool::Options& options, const std::string& incarnation,
-                              v1::LedgerService::StubInterface& stub) {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+                              Stub& stub) {
   v1::GetLedgerRequest request;
   request.set_name(options.ledger);
   request.set_first_writer(options.writer);
-  v1::Ledger ledger;
-  RETURN_IF_ERROR(connection::FromGrpc(stub.GetLedger(&context, request, &ledger)));
+  ASSIGN_OR_RETURN(const v1::Ledger ledger,
+                   internal::Call(stub, &Stub::GetLedger, request, absl::Now() + kCallTimeout));
   for (const v1::WriterStatus& writer : ledger.writers()) {
     if (writer.writer() != options.writer) continue;
     return std::any_of(writer.missing_spools().begin(), writer.missing_spools().end(),

@@ -1,6 +1,4 @@
 // Ledgers at rest, in the C interface.
-#include <grpcpp/client_context.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,14 +8,15 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/json_text.h"
 #include "base/status.h"
 #include "client/c/calls.h"
 #include "client/c/handles.h"
 #include "client/export.h"
+#include "client/internal/call.h"
 #include "client/internal/local.h"
-#include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "dpledger/v1/statement_service.grpc.pb.h"
@@ -43,19 +42,6 @@ constexpr size_t kMostPaths = 1000;
 constexpr size_t kMostKeys = 256;
 constexpr uint32_t kPage = 1000;
 constexpr absl::Duration kLongestQuestion = absl::Minutes(1);  // to a recorder's server
-
-template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Call(const AtRest& open, Stub& stub,
-                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                           Response*),
-                              const Request& request) {
-  grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + open.timeout));
-  Response response;
-  const grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return connection::FromGrpc(status);
-  return response;
-}
 
 absl::StatusOr<std::vector<std::string>> ReadTexts(const char* field, const char* const* texts,
                                                    size_t count, size_t most) {
@@ -117,7 +103,8 @@ absl::StatusOr<std::string> Ask(grpc::Status (v1::AccountingService::Stub::*meth
   }
   *request.mutable_subject() = subject;
   const auto stub = v1::AccountingService::NewStub(open.channel);
-  ASSIGN_OR_RETURN(Response response, Call(open, *stub, method, request));
+  ASSIGN_OR_RETURN(Response response,
+                   internal::Call(*stub, method, request, absl::Now() + open.timeout));
   for (const std::string& one : open.assumptions) {
     response.mutable_details()->add_assumptions(one);
   }
@@ -144,7 +131,8 @@ absl::StatusOr<std::string> LedgersJson(const AtRest& open) {
     v1::GetLedgerRequest request;
     request.set_name(name);
     ASSIGN_OR_RETURN(const v1::Ledger ledger,
-                     Call(open, *stub, &v1::LedgerService::Stub::GetLedger, request));
+                     internal::Call(*stub, &v1::LedgerService::Stub::GetLedger, request,
+                                    absl::Now() + open.timeout));
     all.push_back(events::MessageToJson(ledger));
   }
   return absl::StrCat("[", absl::StrJoin(all, ","), "]");
@@ -158,7 +146,8 @@ absl::StatusOr<std::string> EntriesJson(const AtRest& open, const std::string& l
   request.set_first_sequence(first);
   request.set_page_size(kPage);
   ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page,
-                   Call(open, *stub, &v1::LedgerService::Stub::ReadEntries, request));
+                   internal::Call(*stub, &v1::LedgerService::Stub::ReadEntries, request,
+                                  absl::Now() + open.timeout));
   std::vector<std::string> lines;
   for (const std::string& entry : page.entries()) {
     ASSIGN_OR_RETURN(lines.emplace_back(), events::EntryToLine(entry));
@@ -180,7 +169,8 @@ absl::StatusOr<std::string> StatementJson(const AtRest& open, const std::string&
   }
   const auto stub = v1::StatementService::NewStub(open.channel);
   ASSIGN_OR_RETURN(v1::Statement made,
-                   Call(open, *stub, &v1::StatementService::Stub::GetStatement, request));
+                   internal::Call(*stub, &v1::StatementService::Stub::GetStatement, request,
+                                  absl::Now() + open.timeout));
   for (const std::string& one : open.assumptions) {
     made.mutable_answer()->mutable_details()->add_assumptions(one);
   }

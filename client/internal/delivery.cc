@@ -301,10 +301,6 @@ absl::Status Delivery::CheckAndSend(const std::shared_ptr<grpc::Channel>& channe
     progress_.SignalAll();
     if (acknowledged_ >= end_) return absl::OkStatus();
   }
-  return RunStream(channel);
-}
-
-absl::Status Delivery::RunStream(const std::shared_ptr<grpc::Channel>& channel) {
   Stream stream(this, channel);
   {
     absl::MutexLock lock(&mutex_);

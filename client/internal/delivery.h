@@ -1,14 +1,12 @@
 // Carries a spool's batches to the server: one thread, one Append stream at a time,
 // acknowledgements cumulative and in order. After a lost stream it waits (backoff) and goes on, at
 // the next server if there are several, with the first batch that is not acknowledged. Before each
-// stream it checks that the server still
-// holds what it acknowledged (receipts.h).
+// stream it checks that the server still holds what it acknowledged (receipts.h).
 //
 // Invariants:
-//  1. Batches are sent in the spool's order; acknowledged() only grows, and only by the server's
-//  word.
+//  1. Batches are sent in the spool's order; what is acknowledged only grows, by the server's word.
 //  2. A refusal for good (a bad event, a sealed ledger, a history that was lost or rewritten,
-//  another recorder of this writer's name, ...) ends the delivery; every later Await returns it.
+//     another recorder of this writer's name, ...) ends the delivery; every later Await returns it.
 //  3. The spool hears of acknowledgements late, but before its room is needed and before this ends.
 //  4. Nothing is sent to a server that was not checked on this side of its last lost stream.
 //  5. Where nothing is released that was not acknowledged (Options::withdraws), a batch that would
@@ -28,7 +26,6 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "client/internal/backoff.h"
 #include "client/internal/receipts.h"
 #include "client/spool.h"
 #include "connection/log_keys.h"
@@ -94,10 +91,9 @@ class Delivery {
   // What comes of a batch that was refused with that error, once more was asked for. OK: it is to
   // be sent again.
   absl::Status Raise(const absl::Status& refusal);
-  // Checks the server and, if something waits to be sent, runs a stream. OK only if nothing does.
+  // Checks the server and, if something waits to be sent, runs a stream: sends and takes
+  // acknowledgements until it breaks, and says why it did. OK only if nothing waits.
   absl::Status CheckAndSend(const std::shared_ptr<grpc::Channel>& channel);
-  // Sends and takes acknowledgements until the stream breaks; says why it did.
-  absl::Status RunStream(const std::shared_ptr<grpc::Channel>& channel);
   // The next thing to do for `stream`; false when it is to be ended.
   bool Step(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // These let go of the mutex meanwhile.
