@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "client/internal/little_endian.h"
+#include "client/internal/state_bytes.h"
 
 namespace dpledger::client {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "client/internal/little_endian.h"
 #include "client/internal/state_bytes.h"
 
 namespace dpledger::client {

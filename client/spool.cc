@@ -140,14 +140,7 @@ absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
           header->writer != options_.writer) {
         return wrong;
       }
-      state_ = {.acknowledged = header->first_position,
-                .end = header->first_position,
-                .entries = header->entries,
-                .acknowledged_entries = header->entries,
-                .next_round = header->next_round,
-                .writer_closed = header->writer_closed,
-                .confirmed = header->confirmed,
-                .receipt = header->receipt};
+      state_ = {*header, header->first_position, header->first_position, header->entries, {}};
       status_position_ = header->status_position;
       return state_.status.ParseFromString(header->status) ? absl::OkStatus() : wrong;
     }
@@ -338,23 +331,14 @@ Spool::State Spool::state() const {
   return state_;
 }
 
-internal::SpoolHeader Spool::Header() const {
-  return {.first_position = state_.acknowledged,
-          .entries = state_.acknowledged_entries,
-          .next_round = state_.next_round,
-          .writer_closed = state_.writer_closed,
-          .confirmed = state_.confirmed,
-          .ledger = options_.ledger,
-          .writer = options_.writer,
-          .status_position = status_position_,
-          .status = state_.status.SerializeAsString(),
-          .receipt = state_.receipt};
-}
-
 absl::Status Spool::Rewrite() {
+  internal::SpoolHeader header{state_,           state_.acknowledged,
+                               options_.ledger,  options_.writer,
+                               status_position_, state_.status.SerializeAsString()};
+  header.entries = state_.acknowledged_entries;
   internal::Digest chain = {};
   std::string file =
-      internal::EncodeRecord(RecordKind::kHeader, internal::EncodeHeader(Header()), chain);
+      internal::EncodeRecord(RecordKind::kHeader, internal::EncodeHeader(header), chain);
   if (LastRoundIsAcknowledged()) {
     file.append(internal::EncodeRecord(RecordKind::kLastRound, last_round_, chain));
   }

@@ -43,15 +43,10 @@ class Spool {
     bool synced = true;
   };
 
-  struct State {
-    uint64_t acknowledged = 0;           // position of the first batch that is not acknowledged
-    uint64_t end = 0;                    // position after the last batch
-    uint64_t entries = 0;                // that the writer ever wrote
-    uint64_t acknowledged_entries = 0;   // of these
-    uint64_t next_round = 0;             // greater than every round written
-    bool writer_closed = false;          // WRITER_CLOSED was written
-    bool confirmed = false;              // see Confirm
-    internal::AcknowledgedTree receipt;  // the largest that the server gave, as far as is known
+  struct State : internal::SpoolTotals {
+    uint64_t acknowledged = 0;          // position of the first batch that is not acknowledged
+    uint64_t end = 0;                   // position after the last batch
+    uint64_t acknowledged_entries = 0;  // of all that were written
     // What the rules of writers (events/writer_rules.h) make of all its batches: its incarnation,
     // last round and epoch are this spool's.
     v1::WriterStatus status;
@@ -122,7 +117,6 @@ class Spool {
   absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What a batch makes of the writer's status.
   void TakeStatus(const v1::AppendBatchRequest& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  internal::SpoolHeader Header() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Write(std::string_view record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::string> ReadBytes(uint64_t offset, size_t size)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

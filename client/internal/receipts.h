@@ -7,7 +7,6 @@
 // 2. What the server says of itself is never believed but where the hashes bind it.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "client/internal/acknowledged_tree.h"
+#include "client/internal/spool_format.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "grpcpp/channel.h"

@@ -1,34 +1,14 @@
 #include "client/internal/spool_format.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/internal/state_bytes.h"
 #include "merkle/compact_tree.h"
-#include "merkle/sha256.h"
 
 namespace dpledger::client::internal {
 namespace {
-
-template <typename T>
-void PutLittleEndian(std::string& out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) out.push_back(static_cast<char>(value >> (8 * i)));
-}
-
-template <typename T>
-T GetLittleEndian(std::string_view bytes) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value |= static_cast<T>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  return value;
-}
-
-Digest Sha256(std::initializer_list<std::string_view> parts) {
-  const merkle::Hash hash = merkle::Sha256(parts);
-  Digest digest;
-  std::copy(hash.begin(), hash.end(), digest.begin());
-  return digest;
-}
 
 // After a loss of power a file may have its full length, with zeros for the sectors that never
 // reached the disk. What of the record in [begin, end) arrived must end where they begin: a record
@@ -63,60 +43,33 @@ bool WasLost(std::string_view file, size_t offset, size_t size, Tail tail) {
 
 // kind, length, and eight bytes that say whether these two can be believed.
 std::string EncodeHead(RecordKind kind, size_t length) {
-  std::string head;
-  PutLittleEndian(head, static_cast<uint32_t>(kind));
-  PutLittleEndian(head, static_cast<uint32_t>(length));
-  const Digest check = Sha256({head});
-  head.append(check.data(), kRecordHeadSize - head.size());
-  return head;
+  StateWriter head;
+  head.Number<uint32_t>(static_cast<uint32_t>(kind));
+  head.Number<uint32_t>(length);
+  const std::string check = merkle::ToBytes(merkle::Sha256({head.bytes()}));
+  return absl::StrCat(head.bytes(), check.substr(0, kRecordHeadSize - head.bytes().size()));
 }
 
 Digest ChainedDigest(const Digest& chain, std::string_view head_and_payload) {
-  return Sha256({std::string_view(chain.data(), chain.size()), head_and_payload});
+  return merkle::Sha256({merkle::ToBytes(chain), head_and_payload});
 }
 
 absl::Status Damaged(size_t offset, const std::string& what) {
   return absl::DataLossError(absl::StrCat("damaged at offset ", offset, ": ", what));
 }
 
-// Takes the first `size` bytes off `in`; false if there are fewer.
-bool Take(std::string_view& in, size_t size, std::string_view& out) {
-  if (in.size() < size) return false;
-  out = in.substr(0, size);
-  in.remove_prefix(size);
-  return true;
-}
-
-template <typename T>
-bool TakeNumber(std::string_view& in, T& value) {
-  std::string_view bytes;
-  if (!Take(in, sizeof(T), bytes)) return false;
-  value = GetLittleEndian<T>(bytes);
-  return true;
-}
-
-bool TakeString(std::string_view& in, std::string& value) {
-  uint16_t size = 0;
-  std::string_view bytes;
-  if (!TakeNumber(in, size) || !Take(in, size, bytes)) return false;
-  value = bytes;
-  return true;
-}
-
-void PutReceipt(std::string& out, const AcknowledgedTree& receipt) {
+void PutReceipt(StateWriter& out, const AcknowledgedTree& receipt) {
   if (receipt.size == 0) return;
-  PutLittleEndian(out, receipt.size);
-  out.append(merkle::ToBytes(receipt.root));
+  out.Number(receipt.size);
+  out.bytes().append(merkle::ToBytes(receipt.root));
 }
 
-// Of all that is left: nothing, or a receipt.
-bool TakeReceipt(std::string_view& in, AcknowledgedTree& receipt) {
-  if (in.empty()) return true;
-  std::string_view root;
-  if (!TakeNumber(in, receipt.size) || receipt.size == 0 || !Take(in, receipt.root.size(), root) ||
-      !in.empty()) {
-    return false;
-  }
+// Of all that is left: nothing, or a receipt. Whether that is what was read.
+bool TakeReceipt(StateReader& in, AcknowledgedTree& receipt) {
+  if (in.rest().empty()) return in.ok();
+  receipt.size = in.Number();
+  const std::string_view root = in.Cut(receipt.root.size());
+  if (!in.ok() || !in.rest().empty() || receipt.size == 0) return false;
   std::copy(root.begin(), root.end(), receipt.root.begin());
   return true;
 }
@@ -131,51 +84,47 @@ bool IsHeader(uint32_t kind) {
 }  // namespace
 
 std::string EncodeHeader(const SpoolHeader& header) {
-  std::string out;
-  PutLittleEndian(out, header.first_position);
-  PutLittleEndian(out, header.entries);
-  PutLittleEndian(out, header.next_round);
-  PutLittleEndian(out, static_cast<uint8_t>(header.writer_closed));
-  PutLittleEndian(out, static_cast<uint8_t>(header.confirmed));
-  for (const std::string& text : {header.ledger, header.writer}) {
-    PutLittleEndian(out, static_cast<uint16_t>(text.size()));
-    out.append(text);
-  }
-  PutLittleEndian(out, header.status_position);
-  PutLittleEndian(out, static_cast<uint16_t>(header.status.size()));
-  out.append(header.status);
+  StateWriter out;
+  out.Number(header.first_position);
+  out.Number(header.entries);
+  out.Number(header.next_round);
+  out.Number<uint8_t>(header.writer_closed);
+  out.Number<uint8_t>(header.confirmed);
+  out.String<uint16_t>(header.ledger);
+  out.String<uint16_t>(header.writer);
+  out.Number(header.status_position);
+  out.String<uint16_t>(header.status);
   PutReceipt(out, header.receipt);
-  return out;
+  return std::move(out.bytes());
 }
 
 std::optional<SpoolHeader> DecodeHeader(std::string_view payload) {
+  StateReader in(payload);
   SpoolHeader header;
-  uint8_t writer_closed = 0, confirmed = 0;
-  if (!TakeNumber(payload, header.first_position) || !TakeNumber(payload, header.entries) ||
-      !TakeNumber(payload, header.next_round) || !TakeNumber(payload, writer_closed) ||
-      !TakeNumber(payload, confirmed) || !TakeString(payload, header.ledger) ||
-      !TakeString(payload, header.writer) || !TakeNumber(payload, header.status_position) ||
-      !TakeString(payload, header.status) || !TakeReceipt(payload, header.receipt)) {
-    return std::nullopt;
-  }
-  header.writer_closed = writer_closed != 0;
-  header.confirmed = confirmed != 0;
+  header.first_position = in.Number();
+  header.entries = in.Number();
+  header.next_round = in.Number();
+  header.writer_closed = in.Number<uint8_t>() != 0;
+  header.confirmed = in.Number<uint8_t>() != 0;
+  header.ledger = in.String<uint16_t>();
+  header.writer = in.String<uint16_t>();
+  header.status_position = in.Number();
+  header.status = in.String<uint16_t>();
+  if (!TakeReceipt(in, header.receipt)) return std::nullopt;
   return header;
 }
 
 std::string EncodeAcknowledgement(const Acknowledgement& acknowledgement) {
-  std::string out;
-  PutLittleEndian(out, acknowledgement.position);
+  StateWriter out;
+  out.Number(acknowledgement.position);
   PutReceipt(out, acknowledgement.receipt);
-  return out;
+  return std::move(out.bytes());
 }
 
 std::optional<Acknowledgement> DecodeAcknowledgement(std::string_view payload) {
-  Acknowledgement acknowledgement;
-  if (!TakeNumber(payload, acknowledgement.position) ||
-      !TakeReceipt(payload, acknowledgement.receipt)) {
-    return std::nullopt;
-  }
+  StateReader in(payload);
+  Acknowledgement acknowledgement{.position = in.Number()};
+  if (!TakeReceipt(in, acknowledgement.receipt)) return std::nullopt;
   return acknowledgement;
 }
 
@@ -183,7 +132,7 @@ std::string EncodeRecord(RecordKind kind, std::string_view payload, Digest& chai
   std::string record = EncodeHead(kind, payload.size());
   record.append(payload);
   chain = ChainedDigest(chain, record);
-  record.append(chain.data(), chain.size());
+  record.append(merkle::ToBytes(chain));
   return record;
 }
 
@@ -192,8 +141,9 @@ absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t
   const std::string_view rest = file.substr(offset);
   // A killed process leaves a prefix of the record that it was writing.
   if (rest.size() < kRecordHeadSize) return std::nullopt;
-  const auto kind = static_cast<RecordKind>(GetLittleEndian<uint32_t>(rest));
-  const size_t length = GetLittleEndian<uint32_t>(rest.substr(4));
+  StateReader head(rest);
+  const auto kind = static_cast<RecordKind>(head.Number<uint32_t>());
+  const size_t length = head.Number<uint32_t>();
   if (rest.substr(0, kRecordHeadSize) != EncodeHead(kind, length)) {
     if (WasLost(file, offset, kRecordHeadSize, tail)) return std::nullopt;
     return Damaged(offset, "the head of a record does not match its check");
@@ -202,8 +152,7 @@ absl::StatusOr<std::optional<Record>> DecodeRecord(std::string_view file, size_t
   if (rest.size() < size) return std::nullopt;
   const size_t digest_offset = kRecordHeadSize + length;
   const Digest digest = ChainedDigest(chain, rest.substr(0, digest_offset));
-  if (rest.substr(digest_offset, sizeof(Digest)) !=
-      std::string_view(digest.data(), digest.size())) {
+  if (rest.substr(digest_offset, sizeof(Digest)) != merkle::ToBytes(digest)) {
     if (WasLost(file, offset, size, tail)) return std::nullopt;
     return Damaged(offset, "a record does not match its digest");
   }

@@ -3,14 +3,13 @@
 // I/O.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "client/internal/acknowledged_tree.h"
+#include "merkle/sha256.h"
 
 namespace dpledger::client::internal {
 
@@ -21,22 +20,34 @@ enum class RecordKind : uint32_t {
   kAcknowledged = 0x444b4341,  // "ACKD": an Acknowledgement
 };
 
+// What a receipt says of a ledger, and the server is held to: its first `size` entries. size 0:
+// nothing acknowledged yet.
+struct AcknowledgedTree {
+  uint64_t size = 0;
+  merkle::Hash root = {};
+  bool operator==(const AcknowledgedTree&) const = default;
+};
+
+// What a writer has come to.
+struct SpoolTotals {
+  uint64_t entries = 0;        // that it ever wrote
+  uint64_t next_round = 0;     // greater than every round written
+  bool writer_closed = false;  // WRITER_CLOSED was written
+  bool confirmed =
+      false;  // the ledger was seen on the server, as it was asked for (Spool::Confirm)
+  AcknowledgedTree receipt;  // the largest that the server gave, as far as is known
+};
+
 // Where the file stands: what it belongs to, and the sums over everything its writer wrote before
 // the file's first batch, all of which is acknowledged.
-struct SpoolHeader {
+struct SpoolHeader : SpoolTotals {
   uint64_t first_position = 0;  // of the file's first batch, counted over the life of the spool
-  uint64_t entries = 0;
-  uint64_t next_round = 0;  // greater than every round written
-  bool writer_closed = false;
-  bool confirmed =
-      false;  // the ledger was seen on the server, with the declaration that was asked for
   std::string ledger;
   std::string writer;
   // What the rules of writers make of its batches before `status_position`, which may be in the
   // file: a serialised WriterStatus.
   uint64_t status_position = 0;
   std::string status;
-  AcknowledgedTree receipt;  // the last that is known, if one is
 };
 std::string EncodeHeader(const SpoolHeader& header);
 std::optional<SpoolHeader> DecodeHeader(std::string_view payload);
@@ -48,7 +59,7 @@ struct Acknowledgement {
 std::string EncodeAcknowledgement(const Acknowledgement& acknowledgement);
 std::optional<Acknowledgement> DecodeAcknowledgement(std::string_view payload);
 
-using Digest = std::array<char, 32>;
+using Digest = merkle::Hash;
 
 // The record's bytes. `chain` is the digest of the record before (zeros for the first); becomes
 // this record's.
