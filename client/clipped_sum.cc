@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/value_rules.h"
 
 namespace dpledger::client {
 namespace {
@@ -55,16 +56,17 @@ absl::StatusOr<ClippedSum> ClippedSum::Create(const PrivatizerOptions& options) 
   size_t begin = 0;
   for (const ClipGroup& group : options.groups) {
     const int64_t norm_bound = plan.norm_bounds[groups.size()];
-    auto clip = ClipOf(group, norm_bound);
-    if (!clip.ok()) return PrefixField(absl::StrCat("groups[", groups.size(), "]"), clip.status());
-    groups.push_back({group.name, begin, *std::move(clip), norm_bound});
+    ASSIGN_OR_RETURN(IntegerClip clip, rules::Within(absl::StrCat("groups[", groups.size(), "]"),
+                                                     ClipOf(group, norm_bound)));
+    groups.push_back({group.name, begin, std::move(clip), norm_bound});
     begin += group.size;
   }
   if (options.adaptive) {
     const double clip_norm = StatisticClipNorm(*options.adaptive, options.groups[0].clip_norm);
-    auto clip = IntegerClip::Create(1, clip_norm, plan.norm_bounds.back());
-    if (!clip.ok()) return PrefixField("adaptive", clip.status());
-    groups.push_back({kStatisticName, begin, *std::move(clip), plan.norm_bounds.back()});
+    const int64_t norm_bound = plan.norm_bounds.back();
+    ASSIGN_OR_RETURN(IntegerClip clip,
+                     rules::Within("adaptive", IntegerClip::Create(1, clip_norm, norm_bound)));
+    groups.push_back({kStatisticName, begin, std::move(clip), norm_bound});
   }
   ASSIGN_OR_RETURN(auto workers, internal::Workers::Create(options.threads));
   return ClippedSum(options, std::move(plan), std::move(groups), std::move(workers));
@@ -130,19 +132,11 @@ absl::Status ClippedSum::Accumulate(absl::Span<const float> gradients) {
 
 absl::Status ClippedSum::Accumulate(const GradientRows& given) {
   ASSIGN_OR_RETURN(const GradientRows rows, Checked(given));
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(call.CheckAlone(kThis));
-  // 2^63 / K examples would be needed for a sum to overflow.
   std::vector<double> norms(adaptive_ ? rows.count : 0);
-  std::vector<float> statistics(norms.size());
-  empty_ = false;
-  for (size_t g = 0; g < gradient_groups_; ++g) {
-    const Group& group = groups_[g];
+  return AddGroups(norms, [&](size_t, const Group& group) {
     group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms),
                           workers_.get(), SpareFor(group));
-  }
-  if (adaptive_) AddStatistic(norms, absl::MakeSpan(statistics));
-  return absl::OkStatus();
+  });
 }
 
 absl::Status ClippedSum::Accumulate(const GradientRows& given, absl::Span<const double> norms) {
@@ -151,30 +145,32 @@ absl::Status ClippedSum::Accumulate(const GradientRows& given, absl::Span<const 
     return FieldError("norms", absl::StrCat("must be one for each row and group, ",
                                             rows.count * gradient_groups_, ", got ", norms.size()));
   }
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(call.CheckAlone(kThis));
   std::vector<double> scales(rows.count);
-  std::vector<float> statistics(adaptive_ ? rows.count : 0);
-  empty_ = false;
-  for (size_t g = 0; g < gradient_groups_; ++g) {
-    const Group& group = groups_[g];
+  return AddGroups(norms, [&](size_t g, const Group& group) {
     for (size_t r = 0; r < rows.count; ++r) {
       scales[r] = group.clip.ScaleFor(norms[r * gradient_groups_ + g]);
     }
     group.clip.AddScaled(rows.From(group.begin), scales, SumsOf(group), workers_.get(),
                          SpareFor(group));
-  }
-  if (adaptive_) AddStatistic(norms, absl::MakeSpan(statistics));
-  return absl::OkStatus();
+  });
 }
 
-void ClippedSum::AddStatistic(absl::Span<const double> norms, absl::Span<float> values) {
+// 2^63 / K examples would be needed for a sum to overflow.
+absl::Status ClippedSum::AddGroups(absl::Span<const double> norms,
+                                   absl::FunctionRef<void(size_t index, const Group& group)> add) {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone(kThis));
+  std::vector<float> statistics(adaptive_ ? norms.size() : 0);
+  empty_ = false;
+  for (size_t g = 0; g < gradient_groups_; ++g) add(g, groups_[g]);
+  if (!adaptive_) return absl::OkStatus();
   for (size_t r = 0; r < norms.size(); ++r) {
-    values[r] = Statistic(*adaptive_, clip_norm_, norms[r]);
+    statistics[r] = Statistic(*adaptive_, clip_norm_, norms[r]);
   }
   const Group& group = groups_.back();
-  group.clip.AddClipped({values.data(), values.size(), 1}, SumsOf(group), {}, nullptr,
+  group.clip.AddClipped({statistics.data(), statistics.size(), 1}, SumsOf(group), {}, nullptr,
                         SpareFor(group));
+  return absl::OkStatus();
 }
 
 absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums) {

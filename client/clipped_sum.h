@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -91,8 +92,9 @@ class ClippedSum {
   absl::StatusOr<GradientRows> Checked(const GradientRows& rows) const;
   absl::Span<int64_t> SumsOf(const Group& group);
   absl::Span<int64_t> SpareFor(const Group& group);
-  // `values` has room for one each.
-  void AddStatistic(absl::Span<const double> norms, absl::Span<float> values);
+  // Rows to the sums of each group of gradients, by `add`, which finds or has their norms.
+  absl::Status AddGroups(absl::Span<const double> norms,
+                         absl::FunctionRef<void(size_t index, const Group& group)> add);
 
   const NoisePlan plan_;
   std::unique_ptr<internal::Workers> workers_;

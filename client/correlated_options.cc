@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "client/internal/buffer_plan.h"
 #include "client/internal/population.h"
-#include "client/run_event.h"
+#include "dpledger/v1/event.pb.h"
 
 namespace dpledger::client {
 namespace {

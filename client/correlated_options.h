@@ -7,7 +7,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/noise_plan.h"
 #include "client/privatizer_options.h"
+
+namespace dpledger::v1 {
+class MatrixMechanism;
+class MechanismEvent;
+}  // namespace dpledger::v1
 
 namespace dpledger::client {
 
@@ -85,5 +92,17 @@ int MessageBits(const CorrelatedOptions& options);
 // a_j = c_j 2^kCoefficientBits, rounded, without zeros at the end. The options have passed
 // CheckOptions.
 std::vector<uint32_t> IntegerCoefficients(const BandedToeplitz& encoder);
+
+// What the ledger is told of the messages; `plan` is that of the sums. Without sampling an
+// unsampled Gaussian mechanism costs as much, whose multiplier is noise_stddev over the sensitivity
+// that the accountant works out for the encoder. noise_stddev is the noise multiplier, but for
+// BufferedToeplitz, where it is less by what rounding can do: INVALID_ARGUMENT if that is more than
+// a hundredth.
+absl::StatusOr<v1::MatrixMechanism> MechanismOf(const CorrelatedOptions& options,
+                                                const NoisePlan& plan);
+
+// The event of the whole run: that mechanism, for BufferedToeplitz in bins with the Gaussian
+// mechanism beside it that stands for what rounding does to pairs of bins.
+absl::StatusOr<v1::MechanismEvent> EventOf(const CorrelatedOptions& options, const NoisePlan& plan);
 
 }  // namespace dpledger::client

@@ -1,15 +1,20 @@
 #include "client/correlated_privatizer.h"
 
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/value_rules.h"
 #include "client/event_recorder.h"
 #include "client/internal/encoder.h"
+#include "client/internal/state_bytes.h"
 #include "client/rounded_gaussian.h"
-#include "client/run_event.h"
 #include "client/run_sampler.h"
 
 namespace dpledger::client {
@@ -47,6 +52,31 @@ std::string ShapeOf(const CorrelatedOptions& options, const v1::MatrixMechanism&
   return internal::Sha256(shape.bytes());
 }
 
+// Words of the run's own key: what digests are keyed by, and what tells one run from another.
+std::string KeyOf(const RootKey& root, uint64_t step) {
+  KeyStream stream = root.Derive(KeyPurpose::kDigest, step);
+  std::array<uint64_t, 4> words;
+  stream.Words(0, 0, absl::MakeSpan(words));
+  internal::StateWriter key;
+  for (const uint64_t word : words) key.Number(word);
+  return std::move(key.bytes());
+}
+
+std::string DigestOf(const RootKey& root, uint64_t step, absl::Span<const int64_t> sums) {
+  const std::string key = KeyOf(root, 0);
+  internal::StateWriter text;
+  text.Number(step);
+  text.String(internal::Sha256(
+      {reinterpret_cast<const char*>(sums.data()), sums.size() * sizeof(sums[0])}));
+  std::string digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const uint8_t*>(text.bytes().data()), text.bytes().size(),
+       reinterpret_cast<uint8_t*>(digest.data()), &size);
+  digest.resize(size);
+  return digest;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginRun(
@@ -75,32 +105,19 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
   return begun;
 }
 
-absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginRun(
-    const CorrelatedOptions& options, EventRecorder* recorder, RunState* state) {
-  return BeginWithRoot(options, Lent(recorder), RootKey::FromKernel(), state);
-}
-
-absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>>
-CorrelatedPrivatizer::BeginNonPrivateRunForTesting(const CorrelatedOptions& options,
-                                                   EventRecorder* recorder, uint64_t seed,
-                                                   RunState* state) {
-  return BeginWithRoot(options, Lent(recorder), RootKey::NonPrivateForTesting(seed), state);
-}
-
 absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::BeginWithRoot(
     const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder,
     absl::StatusOr<RootKey> root, RunState* state) {
   RETURN_IF_ERROR(CheckOptions(options));
-  auto sum = ClippedSum::Create(options.sums);
-  if (!sum.ok()) return PrefixField("sums", sum.status());
+  ASSIGN_OR_RETURN(ClippedSum sum, rules::Within("sums", ClippedSum::Create(options.sums)));
   const int bits = MessageBits(options);
-  if (sum->plan().noise_stddev > RoundedGaussian::kMaxSigma >> bits) {
+  if (sum.plan().noise_stddev > RoundedGaussian::kMaxSigma >> bits) {
     return FieldError("sums.noise_multiplier",
                       absl::StrCat("is too large for messages in shares of 2^-", bits, ", got ",
                                    options.sums.noise_multiplier));
   }
-  ASSIGN_OR_RETURN(const v1::MatrixMechanism mechanism, MechanismOf(options, sum->plan()));
-  std::string shape = ShapeOf(options, mechanism, *sum);
+  ASSIGN_OR_RETURN(const v1::MatrixMechanism mechanism, MechanismOf(options, sum.plan()));
+  std::string shape = ShapeOf(options, mechanism, sum);
   const auto kept = state ? state->Take(RunState::Kind::kCorrelatedRun) : std::nullopt;
   if (kept) {
     internal::StateReader run(*kept);
@@ -110,7 +127,7 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
     }
     ASSIGN_OR_RETURN(RootKey carried, RootKey::Restore(run));
     std::unique_ptr<CorrelatedPrivatizer> carried_on(new CorrelatedPrivatizer(
-        options, *std::move(sum), recorder, std::move(carried), state, std::move(shape)));
+        options, std::move(sum), recorder, std::move(carried), state, std::move(shape)));
     RETURN_IF_ERROR(carried_on->CarryOn(run));
     return carried_on;
   }
@@ -119,10 +136,10 @@ absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> CorrelatedPrivatizer::Begi
   if (root->non_private()) {
     event.mutable_non_private();
   } else {
-    ASSIGN_OR_RETURN(event, EventOf(options, sum->plan()));
+    ASSIGN_OR_RETURN(event, EventOf(options, sum.plan()));
   }
   std::unique_ptr<CorrelatedPrivatizer> run(new CorrelatedPrivatizer(
-      options, *std::move(sum), recorder, *std::move(root), state, std::move(shape)));
+      options, std::move(sum), recorder, *std::move(root), state, std::move(shape)));
   ASSIGN_OR_RETURN(run->recorded_, recorder->RecordMechanism(event));
   return run;
 }
@@ -168,29 +185,27 @@ absl::StatusOr<std::vector<uint64_t>> CorrelatedPrivatizer::DrawStep() {
   return sampler_->Draw(steps_done_);
 }
 
-absl::Status CorrelatedPrivatizer::Accumulate(absl::Span<const float> gradients) {
+absl::Status CorrelatedPrivatizer::Add(absl::FunctionRef<absl::Status()> add) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(CheckStepsLeft(call));
-  return sum_.Accumulate(gradients);
+  return add();
+}
+
+absl::Status CorrelatedPrivatizer::Accumulate(absl::Span<const float> gradients) {
+  return Add([&] { return sum_.Accumulate(gradients); });
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows) {
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(CheckStepsLeft(call));
-  return sum_.Accumulate(rows);
+  return Add([&] { return sum_.Accumulate(rows); });
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows,
                                               absl::Span<const double> norms) {
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(CheckStepsLeft(call));
-  return sum_.Accumulate(rows, norms);
+  return Add([&] { return sum_.Accumulate(rows, norms); });
 }
 
 absl::Status CorrelatedPrivatizer::AddSums(absl::Span<const int64_t> sums) {
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(CheckStepsLeft(call));
-  return sum_.AddSums(sums);
+  return Add([&] { return sum_.AddSums(sums); });
 }
 
 absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
@@ -239,6 +254,93 @@ void CorrelatedPrivatizer::ToUnits(absl::Span<float> estimates) const {
       }
     }
   }
+}
+
+// The digests come first: a run without them could be carried on as if nothing of it had been
+// released.
+absl::Status CorrelatedPrivatizer::AwaitReleasable() {
+  if (releasable_) return absl::OkStatus();
+  RETURN_IF_ERROR(recorder_->AwaitReleasable(recorded_));
+  if (state_ != nullptr) {
+    RETURN_IF_ERROR(StoreDigests());
+    RETURN_IF_ERROR(StoreRun());
+  }
+  releasable_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status CorrelatedPrivatizer::Save() {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(call.CheckAlone("run"));
+  if (state_ == nullptr) return absl::FailedPreconditionError("state: was not given to the run");
+  if (in_step_) return absl::FailedPreconditionError("the run has ended in the middle of a step");
+  RETURN_IF_ERROR(AwaitReleasable());
+  RETURN_IF_ERROR(StoreRun());
+  // Steps before this one cannot come again.
+  digests_.erase(digests_.begin(), digests_.begin() + (steps_done_ - first_digest_));
+  first_digest_ = steps_done_;
+  return absl::OkStatus();
+}
+
+absl::Status CorrelatedPrivatizer::StoreRun() {
+  internal::StateWriter run;
+  run.String(shape_);
+  root_.Save(run);
+  run.Number(steps_done_);
+  encoder_->Save(run);
+  const absl::Status stored = state_->Store(RunState::Kind::kCorrelatedRun, run.bytes());
+  OPENSSL_cleanse(run.bytes().data(), run.bytes().size());
+  return stored;
+}
+
+absl::Status CorrelatedPrivatizer::StoreDigests() {
+  internal::StateWriter steps;
+  steps.String(KeyOf(root_, 1));
+  steps.Number(first_digest_);
+  steps.Number(digests_.size());
+  for (const std::string& digest : digests_) steps.String(digest);
+  return state_->Store(RunState::Kind::kCorrelatedSteps, steps.bytes());
+}
+
+absl::Status CorrelatedPrivatizer::CarryOn(internal::StateReader& run) {
+  steps_done_ = run.Number();
+  encoder_->Restore(run);
+  const auto kept = state_->Take(RunState::Kind::kCorrelatedSteps);
+  internal::StateReader steps(kept ? std::string_view(*kept) : std::string_view());
+  const bool own = steps.String() == KeyOf(root_, 1);
+  first_digest_ = steps.Number();
+  for (uint64_t left = steps.Number(); left > 0 && steps.ok(); --left) {
+    digests_.push_back(steps.String());
+  }
+  if (!run.ok() || !run.rest().empty() || !own || !steps.ok() || steps_done_ < first_digest_ ||
+      steps_done_ - first_digest_ > digests_.size()) {
+    return absl::DataLossError(
+        "run state: the run and its steps do not belong together: begin a new run, without them");
+  }
+  // Its event was releasable before anything was kept.
+  releasable_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status CorrelatedPrivatizer::CheckDigest() {
+  std::string digest = DigestOf(root_, steps_done_, sum_.sums());
+  const size_t at = steps_done_ - first_digest_;
+  if (at == digests_.size()) {
+    digests_.push_back(std::move(digest));
+    const absl::Status stored = StoreDigests();
+    if (!stored.ok()) digests_.pop_back();
+    return stored;
+  }
+  if (CRYPTO_memcmp(digest.data(), digests_[at].data(), digest.size()) == 0) {
+    return absl::OkStatus();
+  }
+  sum_.Clear();
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "step ", steps_done_ + 1,
+          ": was released with another sum before, and its noise must not hide two: repeat the "
+          "gradients of that step, or begin a new run")),
+      {"STEP_DIFFERS", {}});
 }
 
 }  // namespace dpledger::client

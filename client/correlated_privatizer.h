@@ -13,8 +13,7 @@
 //    is releasable. A run that ends early is charged its plan: its ledger must not depend on when,
 //    which may have been decided by what it showed.
 // 3. No step beyond the plan is released.
-// 4. What correlates the steps is in memory only, unless there is a RunState. Without one, a new
-// run
+// 4. What correlates the steps is in memory only, unless there is a RunState. Without, a new run
 //    begins after a crash or a stop: a new event, with independent noise. With one, the run goes on
 //    behind the step that was saved last, without a new event. A step that was released since is
 //    released again, bit by bit, if it has the same exact sum; with another it is refused, for two
@@ -34,6 +33,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -42,13 +42,13 @@
 #include "client/internal/in_use.h"
 #include "client/root_key.h"
 #include "client/run_state.h"
+#include "client/sampler.h"
 
 namespace dpledger::client {
 namespace internal {
 class Encoder;
 class StateReader;
 }  // namespace internal
-class EventRecorder;
 class RunSampler;
 
 class CorrelatedPrivatizer {
@@ -60,15 +60,19 @@ class CorrelatedPrivatizer {
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginRun(
       const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder);
   // The same with a state, which like the recorder must outlive it.
-  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginRun(
-      const CorrelatedOptions& options, EventRecorder* recorder, RunState* state = nullptr);
+  static auto BeginRun(const CorrelatedOptions& options, EventRecorder* recorder,
+                       RunState* state = nullptr) {
+    return BeginWithRoot(options, Lent(recorder), RootKey::FromKernel(), state);
+  }
   // Noise that anyone can compute, for replay in tests: recorded as the mechanism that releases
   // the data, whose epsilon is infinite.
   static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginNonPrivateRunForTesting(
       const CorrelatedOptions& options, std::shared_ptr<EventRecorder> recorder, uint64_t seed);
-  static absl::StatusOr<std::unique_ptr<CorrelatedPrivatizer>> BeginNonPrivateRunForTesting(
-      const CorrelatedOptions& options, EventRecorder* recorder, uint64_t seed,
-      RunState* state = nullptr);
+  static auto BeginNonPrivateRunForTesting(const CorrelatedOptions& options,
+                                           EventRecorder* recorder, uint64_t seed,
+                                           RunState* state = nullptr) {
+    return BeginWithRoot(options, Lent(recorder), RootKey::NonPrivateForTesting(seed), state);
+  }
 
   ~CorrelatedPrivatizer();
   CorrelatedPrivatizer(const CorrelatedPrivatizer&) = delete;
@@ -120,6 +124,7 @@ class CorrelatedPrivatizer {
   // Refuses another sum for a step that was released, and notes the one of a new step.
   absl::Status CheckDigest();
   absl::Status CheckStepsLeft(const internal::InUse::Call& call) const;
+  absl::Status Add(absl::FunctionRef<absl::Status()> add);
   void ReleaseShare(size_t share, absl::Span<float> estimates);
   void ToUnits(absl::Span<float> estimates) const;
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,10 +52,5 @@ class EventRecorder {
   absl::Status CheckEpochKept(const accountant::SamplingScheme& scheme,
                               const EventRecorder* keeper);
 };
-
-// A recorder that outlives what is made with it.
-inline std::shared_ptr<EventRecorder> Lent(EventRecorder* recorder) {
-  return {std::shared_ptr<void>(), recorder};
-}
 
 }  // namespace dpledger::client

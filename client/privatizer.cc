@@ -27,19 +27,9 @@ absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::Create(
   return CreateWithRoot(options, std::move(recorder), std::move(root));
 }
 
-absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::Create(const PrivatizerOptions& options,
-                                                               EventRecorder* recorder) {
-  return Create(options, Lent(recorder));
-}
-
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateNonPrivateForTesting(
     const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder, uint64_t seed) {
   return CreateWithRoot(options, std::move(recorder), RootKey::NonPrivateForTesting(seed));
-}
-
-absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateNonPrivateForTesting(
-    const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed) {
-  return CreateNonPrivateForTesting(options, Lent(recorder), seed);
 }
 
 absl::StatusOr<std::unique_ptr<Privatizer>> Privatizer::CreateWithRoot(
@@ -92,18 +82,15 @@ absl::Status Privatizer::Begin(const accountant::SamplingScheme& scheme,
                                accountant::SampleSource source, std::optional<uint64_t> records) {
   if (open_) return absl::FailedPreconditionError("a step is open: finish it first");
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  if (root_.non_private() && !non_private_recorded_) RETURN_IF_ERROR(RecordNonPrivate());
+  if (root_.non_private() && !non_private_recorded_) {
+    v1::MechanismEvent mechanism;
+    mechanism.mutable_non_private();
+    RETURN_IF_ERROR(recorder_->RecordMechanism(mechanism).status());
+    non_private_recorded_ = true;
+  }
   ASSIGN_OR_RETURN(round_, recorder_->RecordRound(scheme, source, queries_));
   rows_left_ = records;
   open_ = true;
-  return absl::OkStatus();
-}
-
-absl::Status Privatizer::RecordNonPrivate() {
-  v1::MechanismEvent mechanism;
-  mechanism.mutable_non_private();
-  RETURN_IF_ERROR(recorder_->RecordMechanism(mechanism).status());
-  non_private_recorded_ = true;
   return absl::OkStatus();
 }
 
@@ -113,50 +100,34 @@ absl::Status Privatizer::CheckOpenAndAlone(const internal::InUse::Call& call) co
                : absl::FailedPreconditionError("no step is open: begin one first");
 }
 
-// The message has no number: the size of a sample is a secret.
-absl::Status Privatizer::CheckRows(size_t rows) const {
-  if (!rows_left_ || rows <= *rows_left_) return absl::OkStatus();
-  return FieldError("rows",
-                    "must not be more than the sample has records: a row is the gradient of one "
-                    "record, or of a microbatch, and comes once");
-}
-
-void Privatizer::CountRows(size_t rows) {
+absl::Status Privatizer::Add(size_t rows, absl::FunctionRef<absl::Status()> add) {
+  const internal::InUse::Call call(in_use_);
+  RETURN_IF_ERROR(CheckOpenAndAlone(call));
+  // The message has no number: the size of a sample is a secret.
+  if (rows_left_ && rows > *rows_left_) {
+    return FieldError("rows",
+                      "must not be more than the sample has records: a row is the gradient of one "
+                      "record, or of a microbatch, and comes once");
+  }
+  RETURN_IF_ERROR(add());
   if (rows_left_) *rows_left_ -= rows;
+  return absl::OkStatus();
 }
 
 absl::Status Privatizer::Accumulate(absl::Span<const float> gradients) {
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  const size_t rows = gradients.size() / dimension();
-  RETURN_IF_ERROR(CheckRows(rows));
-  RETURN_IF_ERROR(sum_.Accumulate(gradients));
-  CountRows(rows);
-  return absl::OkStatus();
+  return Add(gradients.size() / dimension(), [&] { return sum_.Accumulate(gradients); });
 }
 
 absl::Status Privatizer::Accumulate(const GradientRows& rows) {
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  RETURN_IF_ERROR(CheckRows(rows.count));
-  RETURN_IF_ERROR(sum_.Accumulate(rows));
-  CountRows(rows.count);
-  return absl::OkStatus();
+  return Add(rows.count, [&] { return sum_.Accumulate(rows); });
 }
 
 absl::Status Privatizer::Accumulate(const GradientRows& rows, absl::Span<const double> norms) {
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  RETURN_IF_ERROR(CheckRows(rows.count));
-  RETURN_IF_ERROR(sum_.Accumulate(rows, norms));
-  CountRows(rows.count);
-  return absl::OkStatus();
+  return Add(rows.count, [&] { return sum_.Accumulate(rows, norms); });
 }
 
 absl::Status Privatizer::AddSums(absl::Span<const int64_t> sums) {
-  const internal::InUse::Call call(in_use_);
-  RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  return sum_.AddSums(sums);
+  return Add(/*rows=*/0, [&] { return sum_.AddSums(sums); });
 }
 
 absl::StatusOr<std::vector<float>> Privatizer::Finish() {

@@ -31,6 +31,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -48,15 +49,18 @@ class Privatizer {
   static absl::StatusOr<std::unique_ptr<Privatizer>> Create(
       const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder);
   // For a recorder that outlives it.
-  static absl::StatusOr<std::unique_ptr<Privatizer>> Create(const PrivatizerOptions& options,
-                                                            EventRecorder* recorder);
+  static auto Create(const PrivatizerOptions& options, EventRecorder* recorder) {
+    return Create(options, Lent(recorder));
+  }
   // Noise that anyone can compute, for replay in tests. The ledger says so: before the first round
   // it gets a mechanism that releases the data, so that its epsilon is infinite, and every group's
   // name is marked.
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateNonPrivateForTesting(
       const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder, uint64_t seed);
-  static absl::StatusOr<std::unique_ptr<Privatizer>> CreateNonPrivateForTesting(
-      const PrivatizerOptions& options, EventRecorder* recorder, uint64_t seed);
+  static auto CreateNonPrivateForTesting(const PrivatizerOptions& options, EventRecorder* recorder,
+                                         uint64_t seed) {
+    return CreateNonPrivateForTesting(options, Lent(recorder), seed);
+  }
 
   Privatizer(const Privatizer&) = delete;
   Privatizer& operator=(const Privatizer&) = delete;
@@ -100,12 +104,11 @@ class Privatizer {
   static absl::StatusOr<std::unique_ptr<Privatizer>> CreateWithRoot(
       const PrivatizerOptions& options, std::shared_ptr<EventRecorder> recorder, RootKey root);
   void UpdateQueries();
-  absl::Status RecordNonPrivate();
   absl::Status Begin(const accountant::SamplingScheme& scheme, accountant::SampleSource source,
                      std::optional<uint64_t> records);
   absl::Status CheckOpenAndAlone(const internal::InUse::Call& call) const;
-  absl::Status CheckRows(size_t rows) const;
-  void CountRows(size_t rows);
+  // So many rows of the sample, by `add`.
+  absl::Status Add(size_t rows, absl::FunctionRef<absl::Status()> add);
   absl::Status AwaitAndRelease(absl::Span<float> released);
   void ReleaseShare(uint64_t step, size_t share, absl::Span<float> released);
   absl::Status Adapt(int64_t noised_statistic);

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "client/internal/call.h"
 #include "client/noise_plan.h"
-#include "client/run_event.h"
 #include "connection/connection.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "grpcpp/channel.h"

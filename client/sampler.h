@@ -20,13 +20,16 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "accountant/event/event.h"
 
 namespace dpledger::client {
 
 class EventRecorder;
+// One that outlives what is made with it.
+inline std::shared_ptr<EventRecorder> Lent(EventRecorder* recorder) {
+  return {std::shared_ptr<void>(), recorder};
+}
 
 class Sampler {
  public:

@@ -17,7 +17,6 @@
 #include "client/correlated_options.h"
 #include "client/internal/buffer_plan.h"
 #include "client/internal/encoder.h"
-#include "client/run_event.h"
 #include "events/event_values.h"
 
 namespace dpledger::client {
