@@ -6,7 +6,6 @@
 
 #include "client/internal/noise_kernels.h"
 #include "client/internal/real.h"
-#include "client/internal/wide_gaussian.h"
 #include "client/root_key.h"
 
 namespace dpledger::client {
@@ -64,16 +63,6 @@ std::optional<RoundedGaussian::Pair> PairIfCertain(absl::Span<const uint64_t> u1
 }
 
 }  // namespace
-
-std::optional<RoundedGaussian::Pair> RoundedGaussian::FastPair(uint64_t u1, uint64_t u2) const {
-  // Zeros behind it are left open, which nobody asks.
-  const std::array<uint64_t, 2 * internal::kPairStep> words = {u1, u2};
-  std::array<int64_t, 2 * internal::kPairStep> noise;
-  std::array<uint32_t, internal::kPairStep> open;
-  internal::RoundPairs(words.data(), internal::kPairStep, sigma_, noise.data(), open.data());
-  if (open[0] == 0) return std::nullopt;
-  return Pair{noise[0], noise[1]};
-}
 
 RoundedGaussian::Pair RoundedGaussian::ExactPair(
     absl::FunctionRef<std::array<uint64_t, 2>(uint64_t level)> bits) const {

@@ -26,6 +26,16 @@
 #include "client/key_stream.h"
 
 namespace dpledger::client {
+namespace internal {
+
+// The rounded {cos, sin} for 1 <= sigma <= 2^40, of 128 bits of each uniform, most significant
+// first, in integer arithmetic. The same operations for all words, unless the bits leave the result
+// open (nullopt): with a probability below 2^-95 sigma + 2^-63. Derivation: client/CLAIM.md, line
+// W. Thread safe.
+std::optional<std::array<int64_t, 2>> WidePair(std::array<uint64_t, 2> u1,
+                                               std::array<uint64_t, 2> u2, int64_t sigma);
+
+}  // namespace internal
 
 class RoundedGaussian {
  public:
@@ -49,8 +59,6 @@ class RoundedGaussian {
 
   using Pair = std::array<int64_t, 2>;  // {cos, sin}
 
-  // What 64 bits of each uniform decide in double precision; nullopt where they leave it open.
-  std::optional<Pair> FastPair(uint64_t u1, uint64_t u2) const;
   // What the bits decide by MPFR, however many it takes: bits(level) gives words `level` of U1 and
   // U2.
   Pair ExactPair(absl::FunctionRef<std::array<uint64_t, 2>(uint64_t level)> bits) const;

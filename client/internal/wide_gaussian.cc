@@ -1,10 +1,9 @@
-#include "client/internal/wide_gaussian.h"
-
 #include <bit>
 #include <cmath>
 
 #include "absl/numeric/int128.h"
 #include "client/internal/real.h"
+#include "client/rounded_gaussian.h"
 
 namespace dpledger::client::internal {
 namespace {
@@ -143,7 +142,8 @@ std::optional<int64_t> RoundIfCertain(uint128 value_109, double error, int64_t s
 
 }  // namespace
 
-std::optional<std::array<int64_t, 2>> WidePair(WideWord u1, WideWord u2, int64_t sigma) {
+std::optional<std::array<int64_t, 2>> WidePair(std::array<uint64_t, 2> u1,
+                                               std::array<uint64_t, 2> u2, int64_t sigma) {
   if (u1[0] == 0 || (u1[0] == ~uint64_t{0} && u1[1] >> 48 == 0xffff)) return std::nullopt;
   const Constants& constants = TheConstants();
   const Radius radius = RadiusOf(absl::MakeUint128(u1[0], u1[1]), constants);

@@ -12,6 +12,7 @@
 #include "client/poisson_sampler.h"
 #include "client/root_key.h"
 #include "client/rounded_gaussian.h"
+#include "tests/client/noise_words.h"
 #include "tests/support/sampled_cases.h"
 
 namespace dpledger::client {
@@ -92,7 +93,8 @@ TEST(IntegerClip, SeesWhatASequentialFloatNormLosesOfBenignData) {
 // integers.)
 TEST(RoundedGaussian, FastPathAgreesWithMpfrOnAMillionWords) {
   testing::SampledCases sampled(10);
-  const RoundedGaussian gaussian(int64_t{1} << 24);
+  constexpr int64_t kSigma = int64_t{1} << 24;
+  const RoundedGaussian gaussian(kSigma);
   KeyStream key = RootKey::NonPrivateForTesting(7).Derive(KeyPurpose::kNoise, 100);
   std::vector<uint64_t> words(1'000'000);
   key.Words(0, 0, absl::MakeSpan(words));
@@ -102,7 +104,7 @@ TEST(RoundedGaussian, FastPathAgreesWithMpfrOnAMillionWords) {
     uint64_t u1 = words[i];
     if (i % 8 == 0) u1 >>= u1 % 18;
     if (i % 8 == 2) u1 = ~(~u1 >> (u1 % 30));
-    const auto fast = gaussian.FastPair(u1, words[i + 1]);
+    const auto fast = FastPair(u1, words[i + 1], kSigma);
     if (!fast) continue;
     const auto exact = gaussian.ExactPair([&](uint64_t level) {
       return level == 0 ? std::array<uint64_t, 2>{u1, words[i + 1]}

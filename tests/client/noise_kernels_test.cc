@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "client/internal/real.h"
-#include "client/internal/wide_gaussian.h"
 #include "client/rounded_gaussian.h"
 #include "tests/client/noise_words.h"
 #include "tests/client/oracle.h"
@@ -197,7 +196,7 @@ TEST(WidePair, IsThatOfMpfr) {
   for (const int64_t sigma : {int64_t{1}, kSigma, RoundedGaussian::kMaxSigma}) {
     const RoundedGaussian gaussian(sigma);
     for (size_t i = 0; i < 4'000; ++i) {
-      internal::WideWord u1 = {random(), random()}, u2 = {random(), random()};
+      std::array<uint64_t, 2> u1 = {random(), random()}, u2 = {random(), random()};
       // Small, near 1, near an axis; the extreme continuations.
       if (i % 4 == 0) u1[0] >>= random() % 64;
       if (i % 4 == 1) u1[0] = ~(u1[0] >> random() % 64);

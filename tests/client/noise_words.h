@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "client/internal/noise_kernels.h"
-#include "client/internal/wide_gaussian.h"
+#include "client/rounded_gaussian.h"
 
 namespace dpledger::client {
 
@@ -75,6 +77,16 @@ inline std::vector<uint32_t> RoundPairs(const Words& words, int64_t sigma,
       internal::RoundPairs(words.data(), words.size() / 2, sigma, noise.data(), undecided.data()));
   std::sort(undecided.begin(), undecided.end());
   return undecided;
+}
+
+// What 64 bits of each uniform decide in double precision; nullopt where they leave it open.
+inline std::optional<std::array<int64_t, 2>> FastPair(uint64_t u1, uint64_t u2, int64_t sigma) {
+  Words words(2 * internal::kPairStep);  // zeros behind it are left open, which nobody asks
+  words[0] = u1;
+  words[1] = u2;
+  std::vector<int64_t> noise(words.size());
+  if (RoundPairs(words, sigma, noise).front() == 0) return std::nullopt;
+  return {{noise[0], noise[1]}};
 }
 
 }  // namespace dpledger::client

@@ -9,6 +9,7 @@
 
 #include "client/internal/noise_kernels.h"
 #include "client/root_key.h"
+#include "tests/client/noise_words.h"
 #include "tests/client/oracle.h"
 #include "tests/client/statistics.h"
 
@@ -44,7 +45,7 @@ TEST(RoundedGaussian, DecidesForcedHardWordsAsTheOracleDoes) {
     const JsonObject& fields = entry.struct_value().fields();
     const std::vector<uint64_t> u1 = WordsAt(fields, "u1"), u2 = WordsAt(fields, "u2");
     const std::vector<int64_t> expected = IntegersAt(fields, "pair");
-    EXPECT_EQ(gaussian.FastPair(u1[0], u2[0]), std::nullopt) << u1[0] << ' ' << u2[0];
+    EXPECT_EQ(FastPair(u1[0], u2[0], kSigma), std::nullopt) << u1[0] << ' ' << u2[0];
     const auto pair = gaussian.ExactPair([&](uint64_t level) {
       return std::array<uint64_t, 2>{u1.at(level), u2.at(level)};
     });
@@ -170,7 +171,7 @@ TEST(RoundedGaussian, FastPathAgreesWithMpfr) {
     const RoundedGaussian gaussian(sigma);
     key.Words(StreamOf(0, 0), static_cast<uint64_t>(sigma), absl::MakeSpan(words));
     for (size_t i = 0; i < words.size(); i += 2) {
-      const auto fast = gaussian.FastPair(words[i], words[i + 1]);
+      const auto fast = FastPair(words[i], words[i + 1], sigma);
       open += !fast;
       if (!fast) continue;
       // Any continuation must give the same; take the extreme ones.
