@@ -5,8 +5,8 @@
 #include <openssl/rand.h>
 
 #include <utility>
-#include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
@@ -28,25 +28,14 @@ constexpr RunState::Kind kKinds[] = {RunState::Kind::kSampler, RunState::Kind::k
                                      RunState::Kind::kCorrelatedSteps};
 
 const char* NameOf(RunState::Kind kind) {
-  switch (kind) {
-    case RunState::Kind::kSampler:
-      return "sampler";
-    case RunState::Kind::kCorrelatedRun:
-      return "correlated-run";
-    case RunState::Kind::kCorrelatedSteps:
-      return "correlated-steps";
-  }
-  return "";
+  constexpr const char* kNames[] = {"sampler", "correlated-run", "correlated-steps"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 // Tells one key from another, and nothing else of it.
 std::string NameOfKey(const std::string& key) {
   return internal::Sha256(absl::StrCat("dpledger run state key", key)).substr(0, 8);
 }
-
-struct FreeCipher {
-  void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
-};
 
 const uint8_t* Bytes(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());
@@ -56,8 +45,8 @@ uint8_t* Bytes(std::string& text) { return reinterpret_cast<uint8_t*>(text.data(
 // AES-256-GCM either way over `text`; false if the library fails or, to open, the tag is wrong.
 bool Cipher(bool seal, const std::string& key, const std::string& nonce, std::string_view header,
             std::string_view text, std::string& tag, std::string& result) {
-  const std::unique_ptr<EVP_CIPHER_CTX, FreeCipher> context(EVP_CIPHER_CTX_new());
-  EVP_CIPHER_CTX* const c = context.get();
+  EVP_CIPHER_CTX* const c = EVP_CIPHER_CTX_new();
+  const absl::Cleanup free_cipher = [c] { EVP_CIPHER_CTX_free(c); };
   int size = 0;
   result.resize(text.size());
   if (c == nullptr ||

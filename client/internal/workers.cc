@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/value_rules.h"
 #include "hwy/cache_control.h"
 
 namespace dpledger::client::internal {
@@ -34,26 +36,62 @@ bool Spin(const Condition& condition) {
   return condition();
 }
 
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AllSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 struct Workers::Team {
-  void Serve(size_t share);
-  void Try(size_t share);
-  void Run(absl::FunctionRef<void(size_t)> function);
-  void Stop();
+  void Try(size_t share) {
+    try {
+      (*work)(share);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!thrown) thrown = std::current_exception();
+    }
+  }
+
+  // Each thread takes part in each work, so none is ever behind by more than one.
+  void Serve(size_t share) {
+    std::fesetround(FE_TONEAREST);
+    for (uint64_t done = 0;; ++done) {
+      const auto handed_out = [&] { return works.load() != done; };
+      if (!Spin(handed_out)) {
+        std::unique_lock lock(mutex);
+        works_changed.wait(lock, handed_out);
+      }
+      if (stop) return;
+      Try(share);
+      if (running.fetch_sub(1) == 1) {
+        const std::lock_guard lock(mutex);
+        others_finished.notify_one();
+      }
+    }
+  }
+
+  void Run(absl::FunctionRef<void(size_t)> function) {
+    {
+      const std::lock_guard lock(mutex);
+      work = &function;
+      running.store(threads.size());
+      works.fetch_add(1);
+    }
+    works_changed.notify_all();
+    Try(0);
+    const auto finished = [&] { return running.load() == 0; };
+    if (!Spin(finished)) {
+      std::unique_lock lock(mutex);
+      others_finished.wait(lock, finished);
+    }
+    if (thrown) std::rethrow_exception(std::exchange(thrown, nullptr));
+  }
+
+  void Stop() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+      works.fetch_add(1);
+    }
+    works_changed.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
 
   std::vector<std::thread> threads;
   // Written under the mutex, read also by those that spin.
@@ -67,67 +105,14 @@ struct Workers::Team {
   std::exception_ptr thrown;  // by the last work
 };
 
-void Workers::Team::Try(size_t share) {
-  try {
-    (*work)(share);
-  } catch (...) {
-    const std::lock_guard lock(mutex);
-    if (!thrown) thrown = std::current_exception();
-  }
-}
-
-// Each thread takes part in each work, so none is ever behind by more than one.
-void Workers::Team::Serve(size_t share) {
-  std::fesetround(FE_TONEAREST);
-  for (uint64_t done = 0;; ++done) {
-    const auto handed_out = [&] { return works.load() != done; };
-    if (!Spin(handed_out)) {
-      std::unique_lock lock(mutex);
-      works_changed.wait(lock, handed_out);
-    }
-    if (stop) return;
-    Try(share);
-    if (running.fetch_sub(1) == 1) {
-      const std::lock_guard lock(mutex);
-      others_finished.notify_one();
-    }
-  }
-}
-
-void Workers::Team::Run(absl::FunctionRef<void(size_t)> function) {
-  {
-    const std::lock_guard lock(mutex);
-    work = &function;
-    running.store(threads.size());
-    works.fetch_add(1);
-  }
-  works_changed.notify_all();
-  Try(0);
-  const auto finished = [&] { return running.load() == 0; };
-  if (!Spin(finished)) {
-    std::unique_lock lock(mutex);
-    others_finished.wait(lock, finished);
-  }
-  if (thrown) std::rethrow_exception(std::exchange(thrown, nullptr));
-}
-
-void Workers::Team::Stop() {
-  {
-    const std::lock_guard lock(mutex);
-    stop = true;
-    works.fetch_add(1);
-  }
-  works_changed.notify_all();
-  for (std::thread& thread : threads) thread.join();
-}
-
 absl::StatusOr<std::unique_ptr<Workers>> Workers::Create(size_t threads) {
-  if (threads < 1 || threads > kMaxThreads) {
-    return FieldError("threads", absl::StrCat("must be in [1, 256], got ", threads));
-  }
+  RETURN_IF_ERROR(rules::WholeIn(1, kMaxThreads, "threads", threads));
   std::unique_ptr<Workers> workers(new Workers(threads));
   Team* const team = workers->team_.get();
-  const AllSignalsBlocked blocked;  // new threads inherit it
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // new threads inherit it
+  const absl::Cleanup restore = [&] { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
   try {
     for (size_t share = 1; share < threads; ++share) {
       team->threads.emplace_back(&Team::Serve, team, share);
