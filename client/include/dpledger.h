@@ -39,15 +39,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define DPLEDGER_API __attribute__((visibility("default")))
+#pragma GCC visibility push(default)
 
 #define DPLEDGER_ABI_MAJOR 1
 #define DPLEDGER_ABI_MINOR 8
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
-DPLEDGER_API uint32_t dpledger_abi_version(void);
+uint32_t dpledger_abi_version(void);
 
 // ---------------------------------------------------------------------------------------- errors
 
@@ -74,25 +73,25 @@ enum {
 };
 
 // "INVALID_ARGUMENT" for 3, and so on; "UNKNOWN" for what is no code. Never NULL; lives for ever.
-DPLEDGER_API const char* dpledger_status_name(dpledger_status status);
+const char* dpledger_status_name(dpledger_status status);
 
 // Why a call failed. Every call that is given one sets it, to OK if it succeeds.
 typedef struct dpledger_error dpledger_error;
 
 // NULL if memory is short.
-DPLEDGER_API dpledger_error* dpledger_error_new(void);
-DPLEDGER_API void dpledger_error_free(dpledger_error* error);
+dpledger_error* dpledger_error_new(void);
+void dpledger_error_free(dpledger_error* error);
 
 // What the last call with this object returned; OK for a new one or NULL.
-DPLEDGER_API dpledger_status dpledger_error_status(const dpledger_error* error);
+dpledger_status dpledger_error_status(const dpledger_error* error);
 // The text is lent until the next call with this object, and never NULL. It is empty after OK.
 // What was wrong, and what must hold: "groups[0].clip_norm: must be in [1e-30, 1e+30], got 0".
-DPLEDGER_API const char* dpledger_error_message(const dpledger_error* error);
+const char* dpledger_error_message(const dpledger_error* error);
 // The argument or member that is wrong, such as "groups[0].clip_norm", or the field of the event
 // that the ledger would not take, such as "scheme.poisson.probability"; empty if none is.
-DPLEDGER_API const char* dpledger_error_field(const dpledger_error* error);
+const char* dpledger_error_field(const dpledger_error* error);
 // For programs, such as "INVALID_FIELD"; empty if there is none.
-DPLEDGER_API const char* dpledger_error_reason(const dpledger_error* error);
+const char* dpledger_error_reason(const dpledger_error* error);
 
 // ------------------------------------------------------------------------------- sampling schemes
 
@@ -248,33 +247,29 @@ typedef struct dpledger_recorder dpledger_recorder;
 // (path) if the folder holds something else, FAILED_PRECONDITION if another process has it open
 // (STORE_IN_USE), in a fork of a process that had one open (FORKED), or if its key is missing, of
 // another ledger or exposed to others; DATA_LOSS if what it holds was changed.
-DPLEDGER_API dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
-                                                    dpledger_recorder** recorder,
-                                                    dpledger_error* error);
+dpledger_status dpledger_recorder_open(const dpledger_recorder_options* options,
+                                       dpledger_recorder** recorder, dpledger_error* error);
 
 // Notes that this writer has ended, and waits until everything is delivered. After an error it may
 // be called again; after OK this writer's part of the ledger is complete and it can never be
 // opened again.
-DPLEDGER_API dpledger_status dpledger_recorder_close(dpledger_recorder* recorder,
-                                                     dpledger_error* error);
+dpledger_status dpledger_recorder_close(dpledger_recorder* recorder, dpledger_error* error);
 // The same, and then nothing can be appended to the ledger any more; of a budget it keeps what it
 // has spent. FAILED_PRECONDITION while another writer has not closed. Since minor version 8.
-DPLEDGER_API dpledger_status dpledger_recorder_seal(dpledger_recorder* recorder,
-                                                    dpledger_error* error);
+dpledger_status dpledger_recorder_seal(dpledger_recorder* recorder, dpledger_error* error);
 
 // Without close, what is not delivered stays in the spool for the next one. Another can open it
 // once the privatizers and runs of this recorder are freed, too.
-DPLEDGER_API void dpledger_recorder_free(dpledger_recorder* recorder);
+void dpledger_recorder_free(dpledger_recorder* recorder);
 
 // The ledger's full name, lent until the recorder is freed; NULL for NULL.
-DPLEDGER_API const char* dpledger_recorder_ledger(const dpledger_recorder* recorder);
+const char* dpledger_recorder_ledger(const dpledger_recorder* recorder);
 
 // How many batches (a round is one) the server has not acknowledged yet; `last_error`, unless NULL,
 // gets why it was lost or what it refused, and OK after an acknowledgement.
-DPLEDGER_API dpledger_status dpledger_recorder_drain_status(const dpledger_recorder* recorder,
-                                                            uint64_t* undelivered_batches,
-                                                            dpledger_error* last_error,
-                                                            dpledger_error* error);
+dpledger_status dpledger_recorder_drain_status(const dpledger_recorder* recorder,
+                                               uint64_t* undelivered_batches,
+                                               dpledger_error* last_error, dpledger_error* error);
 
 // A noised sum over the sample of a round, as the ledger knows it.
 enum {
@@ -299,34 +294,31 @@ typedef struct dpledger_sum_query {
 // after close, when another recorder writes under this writer's name, for a first round that does
 // not carry on the run (plan_varies), and for an epoch's round where a state keeps epochs, which
 // are its sampler's; any refusal of the server; the disk's error.
-DPLEDGER_API dpledger_status dpledger_recorder_record_round(dpledger_recorder* recorder,
-                                                            const dpledger_sampling_scheme* scheme,
-                                                            const dpledger_sum_query* queries,
-                                                            size_t query_count, uint64_t* number,
-                                                            dpledger_error* error);
+dpledger_status dpledger_recorder_record_round(dpledger_recorder* recorder,
+                                               const dpledger_sampling_scheme* scheme,
+                                               const dpledger_sum_query* queries,
+                                               size_t query_count, uint64_t* number,
+                                               dpledger_error* error);
 // The same for a mechanism that is not a round: `event` is a serialised dpledger.v1.MechanismEvent
 // of `size` bytes (proto/dpledger/v1/event.proto), a Gaussian or a MatrixMechanism.
-DPLEDGER_API dpledger_status dpledger_recorder_record_mechanism(dpledger_recorder* recorder,
-                                                                const void* event, size_t size,
-                                                                uint64_t* number,
-                                                                dpledger_error* error);
+dpledger_status dpledger_recorder_record_mechanism(dpledger_recorder* recorder, const void* event,
+                                                   size_t size, uint64_t* number,
+                                                   dpledger_error* error);
 // Sets aside, of the budget that the declaration names (docs/budgets.md), what the run may cost in
 // all, in place of what it was granted before: `grant` is a serialised dpledger.v1.BudgetGrant of
 // `size` bytes (proto/dpledger/v1/ledger.proto), of which `plan` alone is read. A smaller plan
 // gives the rest back. Waits for the server, for open_timeout_seconds. FAILED_PRECONDITION with
 // reason BUDGET_EXCEEDED if it does not fit, GRANT_BELOW_SPENT, NO_BUDGET.
-DPLEDGER_API dpledger_status dpledger_recorder_request_grant(dpledger_recorder* recorder,
-                                                             const void* grant, size_t size,
-                                                             dpledger_error* error);
+dpledger_status dpledger_recorder_request_grant(dpledger_recorder* recorder, const void* grant,
+                                                size_t size, dpledger_error* error);
 // Waits until everything up to `number` may be released; on an error nothing may be.
 // FAILED_PRECONDITION if it was not recorded with this recorder, or (reason FILTER_CROSSED) if it,
 // or one before it that nobody awaited, would have crossed the ledger's filter, or
 // (BUDGET_EXCEEDED) cost more than the ledger was granted of its budget: that is not in the ledger,
 // and others may still be recorded; any refusal of the server; DEADLINE_EXCEEDED when it was not
 // durable in release_timeout_seconds, and it may then be awaited again.
-DPLEDGER_API dpledger_status dpledger_recorder_await_releasable(dpledger_recorder* recorder,
-                                                                uint64_t number,
-                                                                dpledger_error* error);
+dpledger_status dpledger_recorder_await_releasable(dpledger_recorder* recorder, uint64_t number,
+                                                   dpledger_error* error);
 
 // ---------------------------------------------------------------------------------------- sampler
 
@@ -340,12 +332,11 @@ typedef struct dpledger_sampler dpledger_sampler;
 //   DISJOINT_BATCHES       the same, and rounds_per_epoch in [1, population_size]; `epoch` is 0:
 //   RANDOM_ALLOCATION      the sampler numbers its epochs itself, and draws one round of each
 // UNIMPLEMENTED for the others, which a trainer draws itself.
-DPLEDGER_API dpledger_status dpledger_sampler_create(const dpledger_sampling_scheme* scheme,
-                                                     dpledger_sampler** sampler,
-                                                     dpledger_error* error);
+dpledger_status dpledger_sampler_create(const dpledger_sampling_scheme* scheme,
+                                        dpledger_sampler** sampler, dpledger_error* error);
 // Samples that anyone can predict, the same for the same seed: no privacy comes from them, and the
 // ledger does not tell. For tests only.
-DPLEDGER_API dpledger_status dpledger_sampler_create_non_private_for_testing(
+dpledger_status dpledger_sampler_create_non_private_for_testing(
     const dpledger_sampling_scheme* scheme, uint64_t seed, dpledger_sampler** sampler,
     dpledger_error* error);
 // The sampler that the recorder's state keeps, for schemes with epochs: it goes on in the middle of
@@ -354,22 +345,22 @@ DPLEDGER_API dpledger_status dpledger_sampler_create_non_private_for_testing(
 // Other schemes have nothing to keep. FAILED_PRECONDITION if the recorder has no state or has had
 // such a sampler, and, naming the member, for another scheme than that of the epoch that is carried
 // on. Only privatizers of the same recorder take its samples.
-DPLEDGER_API dpledger_status dpledger_sampler_create_resumable(
-    const dpledger_sampling_scheme* scheme, dpledger_recorder* recorder, dpledger_sampler** sampler,
-    dpledger_error* error);
-DPLEDGER_API void dpledger_sampler_free(dpledger_sampler* sampler);
+dpledger_status dpledger_sampler_create_resumable(const dpledger_sampling_scheme* scheme,
+                                                  dpledger_recorder* recorder,
+                                                  dpledger_sampler** sampler,
+                                                  dpledger_error* error);
+void dpledger_sampler_free(dpledger_sampler* sampler);
 
 // How many samples were drawn so far: the number of the last draw. 0 for NULL. Since minor version
 // 7.
-DPLEDGER_API uint64_t dpledger_sampler_draws(const dpledger_sampler* sampler);
+uint64_t dpledger_sampler_draws(const dpledger_sampler* sampler);
 
 // The next sample: `sample` gets `size` indices in [0, population_size), ascending, lent until the
 // next draw; not to be read if `size` is 0. Neither they nor, where it is random, their number may
 // be released. FAILED_PRECONDITION after a fork, or under a rounding mode other than to nearest;
 // the disk's error where a state keeps the epoch that begins.
-DPLEDGER_API dpledger_status dpledger_sampler_draw(dpledger_sampler* sampler,
-                                                   const uint64_t** sample, size_t* size,
-                                                   dpledger_error* error);
+dpledger_status dpledger_sampler_draw(dpledger_sampler* sampler, const uint64_t** sample,
+                                      size_t* size, dpledger_error* error);
 
 // ------------------------------------------------------------------------------------- privatizer
 
@@ -450,79 +441,74 @@ typedef struct dpledger_gradient_rows {
 typedef struct dpledger_privatizer dpledger_privatizer;
 
 // The error's field is the option that is out of its domain.
-DPLEDGER_API dpledger_status dpledger_privatizer_create(const dpledger_privatizer_options* options,
-                                                        dpledger_recorder* recorder,
-                                                        dpledger_privatizer** privatizer,
-                                                        dpledger_error* error);
+dpledger_status dpledger_privatizer_create(const dpledger_privatizer_options* options,
+                                           dpledger_recorder* recorder,
+                                           dpledger_privatizer** privatizer, dpledger_error* error);
 // Noise that anyone can compute, the same for the same seed. The ledger says so in every group's
 // name, and in a mechanism before the first round that makes its epsilon infinite. For tests only.
-DPLEDGER_API dpledger_status dpledger_privatizer_create_non_private_for_testing(
+dpledger_status dpledger_privatizer_create_non_private_for_testing(
     const dpledger_privatizer_options* options, dpledger_recorder* recorder, uint64_t seed,
     dpledger_privatizer** privatizer, dpledger_error* error);
 // Wipes the sums and the keys.
-DPLEDGER_API void dpledger_privatizer_free(dpledger_privatizer* privatizer);
+void dpledger_privatizer_free(dpledger_privatizer* privatizer);
 
 // Coordinates of a row of gradients and of the result; 0 for NULL.
-DPLEDGER_API size_t dpledger_privatizer_dimension(const dpledger_privatizer* privatizer);
+size_t dpledger_privatizer_dimension(const dpledger_privatizer* privatizer);
 // That of the first group in the next step, which a resumed run starts from. Public. NaN for NULL.
-DPLEDGER_API double dpledger_privatizer_clip_norm(const dpledger_privatizer* privatizer);
+double dpledger_privatizer_clip_norm(const dpledger_privatizer* privatizer);
 // What the ledger will say of the next step: `query` (whose struct_size is set) gets query number
 // `index`, one for each group and one for the statistic of an adaptive clip norm. Its name is lent
 // until dpledger_privatizer_finish. 0 for NULL.
-DPLEDGER_API size_t dpledger_privatizer_query_count(const dpledger_privatizer* privatizer);
-DPLEDGER_API dpledger_status dpledger_privatizer_query(const dpledger_privatizer* privatizer,
-                                                       size_t index, dpledger_sum_query* query,
-                                                       dpledger_error* error);
+size_t dpledger_privatizer_query_count(const dpledger_privatizer* privatizer);
+dpledger_status dpledger_privatizer_query(const dpledger_privatizer* privatizer, size_t index,
+                                          dpledger_sum_query* query, dpledger_error* error);
 
 // Records and opens a round on the sample that `sampler` has drawn last. The round takes no more
 // rows than the sample has records. FAILED_PRECONDITION if a round is open, if that sample has had
 // its round (each needs a fresh one), if the recorder's state keeps epochs and the sampler is not
 // the one that it keeps or an earlier draw has had no round, after a fork, or under a rounding mode
 // other than to nearest; errors of dpledger_recorder_record_round.
-DPLEDGER_API dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
-                                                            dpledger_sampler* sampler,
-                                                            dpledger_error* error);
+dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
+                                               dpledger_sampler* sampler, dpledger_error* error);
 // The same for the draw of that number (dpledger_sampler_draws, from 1), for trainers whose draws
 // run ahead of their rounds. Rounds take draws in ascending order. Since minor version 7.
-DPLEDGER_API dpledger_status dpledger_privatizer_begin_step_on_draw(dpledger_privatizer* privatizer,
-                                                                    dpledger_sampler* sampler,
-                                                                    uint64_t draw,
-                                                                    dpledger_error* error);
+dpledger_status dpledger_privatizer_begin_step_on_draw(dpledger_privatizer* privatizer,
+                                                       dpledger_sampler* sampler, uint64_t draw,
+                                                       dpledger_error* error);
 // The same for a trainer that draws its samples itself: the ledger says that nothing ties the round
 // to them. If they are not drawn by `scheme`, the ledger lies.
-DPLEDGER_API dpledger_status dpledger_privatizer_begin_step_by_scheme(
-    dpledger_privatizer* privatizer, const dpledger_sampling_scheme* scheme, dpledger_error* error);
+dpledger_status dpledger_privatizer_begin_step_by_scheme(dpledger_privatizer* privatizer,
+                                                         const dpledger_sampling_scheme* scheme,
+                                                         dpledger_error* error);
 
 // Clips the rows and adds them exactly: how they are split into calls does not matter.
 // FAILED_PRECONDITION if no step is open.
-DPLEDGER_API dpledger_status dpledger_privatizer_accumulate(dpledger_privatizer* privatizer,
-                                                            const dpledger_gradient_rows* rows,
-                                                            dpledger_error* error);
+dpledger_status dpledger_privatizer_accumulate(dpledger_privatizer* privatizer,
+                                               const dpledger_gradient_rows* rows,
+                                               dpledger_error* error);
 // The same where the trainer knows the norms (ghost norms), which saves reading the rows twice:
 // norms[r * G + g] is that of row r in group g of the G groups; norm_count is rows->count * G. With
 // parts it is the norm of the scaled coordinates. A wrong norm costs accuracy, not privacy, as long
 // as it depends on nothing but its own example and what is public.
-DPLEDGER_API dpledger_status dpledger_privatizer_accumulate_with_norms(
-    dpledger_privatizer* privatizer, const dpledger_gradient_rows* rows, const double* norms,
-    size_t norm_count, dpledger_error* error);
+dpledger_status dpledger_privatizer_accumulate_with_norms(dpledger_privatizer* privatizer,
+                                                          const dpledger_gradient_rows* rows,
+                                                          const double* norms, size_t norm_count,
+                                                          dpledger_error* error);
 // Adds what a dpledger_sum with the same options and clip norm has summed in another process, so
 // many as that has. Sums that were added already, or not cleared since the step before, count their
 // records twice, and the ledger knows of one: nothing here can tell.
-DPLEDGER_API dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer,
-                                                          const int64_t* sums, size_t count,
-                                                          dpledger_error* error);
+dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer, const int64_t* sums,
+                                             size_t count, dpledger_error* error);
 
 // Ends the round: waits until its event is durable and writes the noised sum, in the gradients'
 // units, to `values`, which is not to be read before it returns: it may hold a sum without noise.
 // `count` must be dimension(); otherwise INVALID_ARGUMENT, and the round stays open. After any
 // other error the round is lost, its sum wiped: begin a new one. Errors of
 // dpledger_recorder_await_releasable.
-DPLEDGER_API dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer,
-                                                        float* values, size_t count,
-                                                        dpledger_error* error);
+dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer, float* values,
+                                           size_t count, dpledger_error* error);
 
-// ------------------------------------------------------------------------ runs with correlated
-// noise
+// ------------------------------------------------------------------- runs with correlated noise
 
 enum {  // how the noise of a run's steps is correlated (docs/strategies/dp-ftrl.md)
   DPLEDGER_TREE_AGGREGATION = 1,  // by dyadic intervals of the steps
@@ -579,40 +565,40 @@ typedef struct dpledger_correlated_run dpledger_correlated_run;
 // of its domain; FAILED_PRECONDITION if the options are not those of the run that is carried on, or
 // if the recorder has a state and has had its run; DATA_LOSS if what was kept does not fit
 // together; errors of dpledger_recorder_record_mechanism.
-DPLEDGER_API dpledger_status dpledger_correlated_run_begin(
-    const dpledger_correlated_options* options, dpledger_recorder* recorder,
-    dpledger_correlated_run** run, dpledger_error* error);
+dpledger_status dpledger_correlated_run_begin(const dpledger_correlated_options* options,
+                                              dpledger_recorder* recorder,
+                                              dpledger_correlated_run** run, dpledger_error* error);
 // Noise that anyone can compute, the same for the same seed; the ledger says so, and its epsilon is
 // infinite. For tests only.
-DPLEDGER_API dpledger_status dpledger_correlated_run_begin_non_private_for_testing(
+dpledger_status dpledger_correlated_run_begin_non_private_for_testing(
     const dpledger_correlated_options* options, dpledger_recorder* recorder, uint64_t seed,
     dpledger_correlated_run** run, dpledger_error* error);
 // Wipes the sums and the keys.
-DPLEDGER_API void dpledger_correlated_run_free(dpledger_correlated_run* run);
+void dpledger_correlated_run_free(dpledger_correlated_run* run);
 
 // Of a row of gradients and of an estimate; 0 for NULL.
-DPLEDGER_API size_t dpledger_correlated_run_dimension(const dpledger_correlated_run* run);
+size_t dpledger_correlated_run_dimension(const dpledger_correlated_run* run);
 // 0 for NULL.
-DPLEDGER_API uint64_t dpledger_correlated_run_steps_done(const dpledger_correlated_run* run);
+uint64_t dpledger_correlated_run_steps_done(const dpledger_correlated_run* run);
 
 // The records of the step that comes next, in a run with a sampling: `count` indices, ascending,
 // lent until the next draw, and the same ones until the step is finished. They and their number are
 // secret. FAILED_PRECONDITION without a sampling, once all steps are done, or after a fork. Since
 // minor version 6.
-DPLEDGER_API dpledger_status dpledger_correlated_run_draw(dpledger_correlated_run* run,
-                                                          const uint64_t** records, size_t* count,
-                                                          dpledger_error* error);
+dpledger_status dpledger_correlated_run_draw(dpledger_correlated_run* run, const uint64_t** records,
+                                             size_t* count, dpledger_error* error);
 
 // To the sum of the step, as those of a privatizer. FAILED_PRECONDITION once all steps are done.
-DPLEDGER_API dpledger_status dpledger_correlated_run_accumulate(dpledger_correlated_run* run,
-                                                                const dpledger_gradient_rows* rows,
-                                                                dpledger_error* error);
-DPLEDGER_API dpledger_status dpledger_correlated_run_accumulate_with_norms(
-    dpledger_correlated_run* run, const dpledger_gradient_rows* rows, const double* norms,
-    size_t norm_count, dpledger_error* error);
-DPLEDGER_API dpledger_status dpledger_correlated_run_add_sums(dpledger_correlated_run* run,
-                                                              const int64_t* sums, size_t count,
+dpledger_status dpledger_correlated_run_accumulate(dpledger_correlated_run* run,
+                                                   const dpledger_gradient_rows* rows,
+                                                   dpledger_error* error);
+dpledger_status dpledger_correlated_run_accumulate_with_norms(dpledger_correlated_run* run,
+                                                              const dpledger_gradient_rows* rows,
+                                                              const double* norms,
+                                                              size_t norm_count,
                                                               dpledger_error* error);
+dpledger_status dpledger_correlated_run_add_sums(dpledger_correlated_run* run, const int64_t* sums,
+                                                 size_t count, dpledger_error* error);
 
 // Ends the step and writes the estimate of its sum, in the gradients' units, to `values`; those of
 // all steps so far add up to the estimate of the sum of them all. `count` must be dimension(). On
@@ -622,24 +608,21 @@ DPLEDGER_API dpledger_status dpledger_correlated_run_add_sums(dpledger_correlate
 // (RESOURCE_EXHAUSTED) the run has ended: FAILED_PRECONDITION from then on. In a run that is
 // carried on, a step that was released before is released again, bit by bit, if it has the same
 // sum; with another one it is FAILED_PRECONDITION (reason STEP_DIFFERS), and the step begins again.
-DPLEDGER_API dpledger_status dpledger_correlated_run_finish_step(dpledger_correlated_run* run,
-                                                                 float* values, size_t count,
-                                                                 dpledger_error* error);
+dpledger_status dpledger_correlated_run_finish_step(dpledger_correlated_run* run, float* values,
+                                                    size_t count, dpledger_error* error);
 
 // Keeps where the run stands, between two steps: the process that carries it on goes on behind the
 // step that was saved last. Save the model first, under its number of steps, so that there is one
 // for whichever save holds. FAILED_PRECONDITION without a state; errors of
 // dpledger_recorder_await_releasable and of the disk, after which the save before holds.
-DPLEDGER_API dpledger_status dpledger_correlated_run_save(dpledger_correlated_run* run,
-                                                          dpledger_error* error);
+dpledger_status dpledger_correlated_run_save(dpledger_correlated_run* run, dpledger_error* error);
 
 // The records of step `step`, from 0: those from `begin` to `end` - 1, where consecutive batches of
 // nearly equal size take turns, so that a record comes again every batches_per_epoch steps.
 // population_size in [1, 2^53), batches_per_epoch in [1, population_size].
-DPLEDGER_API dpledger_status dpledger_cyclic_batch(uint64_t population_size,
-                                                   uint64_t batches_per_epoch, uint64_t step,
-                                                   uint64_t* begin, uint64_t* end,
-                                                   dpledger_error* error);
+dpledger_status dpledger_cyclic_batch(uint64_t population_size, uint64_t batches_per_epoch,
+                                      uint64_t step, uint64_t* begin, uint64_t* end,
+                                      dpledger_error* error);
 
 // -------------------------------------------------------------------------------- sums of a rank
 
@@ -647,35 +630,33 @@ DPLEDGER_API dpledger_status dpledger_cyclic_batch(uint64_t population_size,
 // has the privatizer adds them to its own; the release is then bit by bit that of one process.
 typedef struct dpledger_sum dpledger_sum;
 
-DPLEDGER_API dpledger_status dpledger_sum_create(const dpledger_privatizer_options* options,
-                                                 dpledger_sum** sum, dpledger_error* error);
+dpledger_status dpledger_sum_create(const dpledger_privatizer_options* options, dpledger_sum** sum,
+                                    dpledger_error* error);
 // Wipes the sums.
-DPLEDGER_API void dpledger_sum_free(dpledger_sum* sum);
+void dpledger_sum_free(dpledger_sum* sum);
 
 // As those of a privatizer, without a step.
-DPLEDGER_API size_t dpledger_sum_dimension(const dpledger_sum* sum);
-DPLEDGER_API double dpledger_sum_clip_norm(const dpledger_sum* sum);
-DPLEDGER_API dpledger_status dpledger_sum_accumulate(dpledger_sum* sum,
-                                                     const dpledger_gradient_rows* rows,
-                                                     dpledger_error* error);
-DPLEDGER_API dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
-                                                                const dpledger_gradient_rows* rows,
-                                                                const double* norms,
-                                                                size_t norm_count,
-                                                                dpledger_error* error);
-DPLEDGER_API dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums,
-                                                   size_t count, dpledger_error* error);
+size_t dpledger_sum_dimension(const dpledger_sum* sum);
+double dpledger_sum_clip_norm(const dpledger_sum* sum);
+dpledger_status dpledger_sum_accumulate(dpledger_sum* sum, const dpledger_gradient_rows* rows,
+                                        dpledger_error* error);
+dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
+                                                   const dpledger_gradient_rows* rows,
+                                                   const double* norms, size_t norm_count,
+                                                   dpledger_error* error);
+dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, size_t count,
+                                      dpledger_error* error);
 
 // The sums, for dpledger_privatizer_add_sums: `count` of them (dimension(), and one more with an
 // adaptive clip norm), lent until the sum is freed. They must travel as secretly as gradients.
-DPLEDGER_API dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** values,
-                                                 size_t* count, dpledger_error* error);
+dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** values, size_t* count,
+                                    dpledger_error* error);
 // Wipes the sums, for the next step.
-DPLEDGER_API dpledger_status dpledger_sum_clear(dpledger_sum* sum, dpledger_error* error);
+dpledger_status dpledger_sum_clear(dpledger_sum* sum, dpledger_error* error);
 // Of the first group; with an adaptive one, every rank sets what the privatizer has.
 // FAILED_PRECONDITION unless the sums are cleared or new.
-DPLEDGER_API dpledger_status dpledger_sum_set_clip_norm(dpledger_sum* sum, double clip_norm,
-                                                        dpledger_error* error);
+dpledger_status dpledger_sum_set_clip_norm(dpledger_sum* sum, double clip_norm,
+                                           dpledger_error* error);
 
 // ----------------------------------------------------------------------- questions to the server
 
@@ -701,39 +682,39 @@ typedef struct dpledger_cost_values {
 // Of the recorder's ledger as the server has it, also after dpledger_recorder_close. Waits until
 // the server has every round that was recorded here before the call; DEADLINE_EXCEEDED after the
 // recorder's release timeout, saying how many batches it lacks.
-DPLEDGER_API dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double delta,
-                                                    dpledger_cost** cost, dpledger_error* error);
+dpledger_status dpledger_recorder_cost(const dpledger_recorder* recorder, double delta,
+                                       dpledger_cost** cost, dpledger_error* error);
 // Writes the recorder's ledger, with what proves that it is the one that was signed, into the file
 // `file`, which gets its name when it is whole and replaces one of that name. `dpledger ledger
 // verify` checks it, and `dpledger ledger import` makes a sealed copy on a server. Has at least
 // every entry that was acknowledged before. Each of its calls waits for a minute at most; errors of
 // the server and of the disk; ABORTED if another process is writing the same file. Since minor
 // version 4.
-DPLEDGER_API dpledger_status dpledger_recorder_export(const dpledger_recorder* recorder,
-                                                      const char* file, dpledger_error* error);
+dpledger_status dpledger_recorder_export(const dpledger_recorder* recorder, const char* file,
+                                         dpledger_error* error);
 // `values`, whose struct_size is set, gets what its struct has.
-DPLEDGER_API dpledger_status dpledger_cost_read(const dpledger_cost* cost,
-                                                dpledger_cost_values* values,
-                                                dpledger_error* error);
+dpledger_status dpledger_cost_read(const dpledger_cost* cost, dpledger_cost_values* values,
+                                   dpledger_error* error);
 // The whole answer: a serialised dpledger.v1.ComputeEpsilonResponse
 // (proto/dpledger/v1/accounting_service.proto) of `size` bytes, lent until the cost is freed. Since
 // minor version 7.
-DPLEDGER_API dpledger_status dpledger_cost_answer(dpledger_cost* cost, const void** data,
-                                                  size_t* size, dpledger_error* error);
-DPLEDGER_API void dpledger_cost_free(dpledger_cost* cost);
+dpledger_status dpledger_cost_answer(dpledger_cost* cost, const void** data, size_t* size,
+                                     dpledger_error* error);
+void dpledger_cost_free(dpledger_cost* cost);
 
 // The least noise multiplier, on the safe side, with which `steps` rounds on Poisson samples stay
 // within `epsilon` at `delta` under ADD_OR_REMOVE_ONE, by the server at `server` ("host:port").
-DPLEDGER_API dpledger_status dpledger_calibrate_noise(const char* server, double epsilon,
-                                                      double delta, double sampling_probability,
-                                                      uint64_t steps, double* noise_multiplier,
-                                                      dpledger_error* error);
+dpledger_status dpledger_calibrate_noise(const char* server, double epsilon, double delta,
+                                         double sampling_probability, uint64_t steps,
+                                         double* noise_multiplier, dpledger_error* error);
 // The same for the whole run that `options` describes, but for their sums' noise_multiplier, under
 // ZERO_OUT or REPLACE_ONE: to within a millionth. INVALID_ARGUMENT (epsilon) if a multiplier of 256
 // is not enough.
-DPLEDGER_API dpledger_status dpledger_calibrate_correlated_noise(
-    const char* server, const dpledger_correlated_options* options, int32_t adjacency,
-    double epsilon, double delta, double* noise_multiplier, dpledger_error* error);
+dpledger_status dpledger_calibrate_correlated_noise(const char* server,
+                                                    const dpledger_correlated_options* options,
+                                                    int32_t adjacency, double epsilon, double delta,
+                                                    double* noise_multiplier,
+                                                    dpledger_error* error);
 
 // ------------------------------------------------------------------------------- ledgers at rest
 
@@ -747,50 +728,49 @@ typedef struct dpledger_store dpledger_store;
 // another process has open is FAILED_PRECONDITION (STORE_IN_USE), one of a recorder of this process
 // is read as it is at that moment. INVALID_ARGUMENT (path) for what is none of these; NOT_FOUND;
 // DATA_LOSS if it was changed or is damaged.
-DPLEDGER_API dpledger_status dpledger_store_open(const char* const* paths, size_t count,
-                                                 dpledger_store** store, dpledger_error* error);
+dpledger_status dpledger_store_open(const char* const* paths, size_t count, dpledger_store** store,
+                                    dpledger_error* error);
 // The ledger that the recorder writes, on its server or in its folder, for the same questions: all
 // that was recorded before is in each answer, or it is DEADLINE_EXCEEDED after the release timeout.
 // The store keeps the recorder's folder open until it is freed. Since minor version 8.
-DPLEDGER_API dpledger_status dpledger_recorder_store(const dpledger_recorder* recorder,
-                                                     dpledger_store** store, dpledger_error* error);
-DPLEDGER_API void dpledger_store_free(dpledger_store* store);
+dpledger_status dpledger_recorder_store(const dpledger_recorder* recorder, dpledger_store** store,
+                                        dpledger_error* error);
+void dpledger_store_free(dpledger_store* store);
 
 // A question of dpledger.v1.AccountingService: `method` is ComputeEpsilon, ComputeDelta,
 // ComputeProfile, ComputeTuningCost or Calibrate; `question` a serialised message of its request,
 // whose subject is not read; `answer` one of its response. It is about the `ledger_count` ledgers
 // that are named, composed; if there is none, about those over `dataset`; if that is NULL, about
 // all of the store.
-DPLEDGER_API dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
-                                                const char* const* ledgers, size_t ledger_count,
-                                                const char* dataset, const void* question,
-                                                size_t question_size, const void** answer,
-                                                size_t* answer_size, dpledger_error* error);
+dpledger_status dpledger_store_ask(dpledger_store* store, const char* method,
+                                   const char* const* ledgers, size_t ledger_count,
+                                   const char* dataset, const void* question, size_t question_size,
+                                   const void** answer, size_t* answer_size, dpledger_error* error);
 // The ledgers, as a JSON array of dpledger.v1.Ledger.
-DPLEDGER_API dpledger_status dpledger_store_ledgers(dpledger_store* store, const char** json,
-                                                    dpledger_error* error);
+dpledger_status dpledger_store_ledgers(dpledger_store* store, const char** json,
+                                       dpledger_error* error);
 // Entries from sequence `first` on, each a dpledger.v1.LedgerEntry in JSON, as a JSON array: as
 // many as fit into a page. `next` gets the sequence of the next page, 0 after the last. `ledger`
 // may be NULL, here and below, if the store has but one.
-DPLEDGER_API dpledger_status dpledger_store_entries(dpledger_store* store, const char* ledger,
-                                                    uint64_t first, const char** json,
-                                                    uint64_t* next, dpledger_error* error);
+dpledger_status dpledger_store_entries(dpledger_store* store, const char* ledger, uint64_t first,
+                                       const char** json, uint64_t* next, dpledger_error* error);
 // The full guarantee, a dpledger.v1.Statement in JSON: of `ledger`, or if that is NULL of
 // `dataset`, or if that is NULL too of all ledgers, over one data set. `delta` may be 0: 1e-5 then.
-DPLEDGER_API dpledger_status dpledger_store_statement(dpledger_store* store, const char* ledger,
-                                                      const char* dataset, double delta,
-                                                      const char** json, dpledger_error* error);
+dpledger_status dpledger_store_statement(dpledger_store* store, const char* ledger,
+                                         const char* dataset, double delta, const char** json,
+                                         dpledger_error* error);
 // Compares every entry with the signed checkpoint. `keys` is `key_count` verifier keys that the
 // caller has from elsewhere, one of which must have signed; without any it is seen only that the
 // ledger agrees with itself. `json` gets what was found. A ledger that is not what was signed is
 // DATA_LOSS, naming the first difference.
-DPLEDGER_API dpledger_status dpledger_store_verify(dpledger_store* store, const char* ledger,
-                                                   const char* const* keys, size_t key_count,
-                                                   const char** json, dpledger_error* error);
+dpledger_status dpledger_store_verify(dpledger_store* store, const char* ledger,
+                                      const char* const* keys, size_t key_count, const char** json,
+                                      dpledger_error* error);
 // As dpledger_recorder_export, of a ledger in a folder.
-DPLEDGER_API dpledger_status dpledger_store_export(dpledger_store* store, const char* ledger,
-                                                   const char* file, dpledger_error* error);
+dpledger_status dpledger_store_export(dpledger_store* store, const char* ledger, const char* file,
+                                      dpledger_error* error);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }  // extern "C"
 #endif
