@@ -15,54 +15,26 @@
 #include "base/status.h"
 #include "client/recorder.h"
 #include "client/spool_import.h"
-#include "connection/connection.h"
-#include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
+#include "tests/client/recorded_rounds.h"
 #include "tests/fault/crashing_server.h"
 
 namespace dpledger::client {
 namespace {
 
-using ::dpledger::testing::CrashingServer;
 using ::dpledger::testing::ReadLedger;
-using ::dpledger::testing::TemporaryFolder;
 
-constexpr char kLedger[] = "projects/default/ledgers/adult";
 constexpr int kRoundsPerEpoch = 20;
 
-v1::SamplingScheme Everything() {
-  v1::SamplingScheme scheme;
-  scheme.mutable_full_batch();
-  return scheme;
-}
-// One round of epoch 0: a record is in one round of all that are of one epoch.
-v1::SamplingScheme OneBatch() {
-  v1::SamplingScheme scheme;
-  scheme.mutable_disjoint_batches()->set_batches_per_epoch(kRoundsPerEpoch);
-  return scheme;
-}
+// One round of epoch 0.
+v1::SamplingScheme OneBatch() { return BatchOf(0, kRoundsPerEpoch); }
 
-v1::SumQuery Query() {
-  v1::SumQuery query;
-  query.set_group("g");
-  query.set_l2_norm_bound(1);
-  query.set_noise_stddev(1);
-  return query;
-}
+absl::Status ReleaseBatch(PrivacyRecorder& recorder) { return Release(recorder, OneBatch()); }
 
-absl::Status Release(PrivacyRecorder& recorder) {
-  ASSIGN_OR_RETURN(const uint64_t round, recorder.RecordRound(OneBatch(), {Query()}));
-  return recorder.AwaitReleasable(round);
-}
-
-class FirstEntries : public ::testing::Test {
+class FirstEntries : public AskedServer {
  protected:
-  FirstEntries()
-      : channel_(connection::Connect(server_.address()).value()),
-        ledgers_(v1::LedgerService::NewStub(channel_)) {}
-
   RecorderOptions Options(const std::string& ledger, v1::SpoolPolicy policy,
                           const std::string& spool) {
     RecorderOptions options = OptionsFor(server_.address(), folder_.File(spool));
@@ -72,36 +44,7 @@ class FirstEntries : public ::testing::Test {
     return options;
   }
 
-  double Ask(v1::ComputeEpsilonRequest request) {
-    request.set_delta(1e-5);
-    grpc::ClientContext context;
-    v1::ComputeEpsilonResponse response;
-    const auto status = connection::FromGrpc(
-        v1::AccountingService::NewStub(channel_)->ComputeEpsilon(&context, request, &response));
-    EXPECT_TRUE(status.ok()) << status;
-    return response.epsilon().upper();
-  }
-  double Epsilon(const std::string& ledger) {
-    v1::ComputeEpsilonRequest request;
-    request.mutable_subject()->add_ledgers(ledger);
-    return Ask(request);
-  }
-  // Of so many releases, each of all records.
-  double EpsilonOf(uint64_t rounds) {
-    if (rounds == 0) return 0;
-    v1::ComputeEpsilonRequest request;
-    v1::RoundsEvent& event = *request.mutable_subject()->add_events()->mutable_rounds();
-    *event.mutable_scheme() = Everything();
-    *event.add_queries() = Query();
-    event.set_count(rounds);
-    request.mutable_options()->set_adjacency(v1::ZERO_OUT);
-    return Ask(request);
-  }
-
-  CrashingServer server_;
-  TemporaryFolder folder_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::LedgerService::Stub> ledgers_;
+  double UpperOf(const std::string& ledger) { return Epsilon(ledger).epsilon().upper(); }
 };
 
 // One of two places that a writer's job was started in: recorders come and go, the spool stays
@@ -121,11 +64,11 @@ class Place {
   }
   // As a process that dies before it hears of what it recorded.
   void Die() {
-    if (recorder_ != nullptr) (void)recorder_->RecordRound(OneBatch(), {Query()});
+    if (recorder_ != nullptr) (void)recorder_->RecordRound(OneBatch(), {Query("g", 1)});
     recorder_.reset();
   }
   void Record() {
-    if (recorder_ == nullptr || !Release(*recorder_).ok()) return;
+    if (recorder_ == nullptr || !ReleaseBatch(*recorder_).ok()) return;
     if (recorder_->incarnation() != released_) ++draws_;
     released_ = recorder_->incarnation();
   }
@@ -172,7 +115,7 @@ TEST_F(FirstEntries, EachDrawThatWasReleasedCounts) {
     places[random() % 2].Close();
     const uint64_t draws = places[0].draws() + places[1].draws();
     several += draws > 1;
-    ASSERT_GE(Epsilon(ledger), truth[draws] * (1 - 1e-6)) << run << ": " << steps;
+    ASSERT_GE(UpperOf(ledger), truth[draws] * (1 - 1e-6)) << run << ": " << steps;
   }
   EXPECT_GT(several, 15u) << "or little was tried";
 }
@@ -201,7 +144,7 @@ TEST_F(FirstEntries, EachDrawThatWasReleasedUnderSpoolCountsOnceSpoolsAreImporte
     }
     const uint64_t draws = places[0].draws() + places[1].draws();
     several += draws > 1;
-    ASSERT_GE(Epsilon(ledger), truth[draws] * (1 - 1e-6)) << run;
+    ASSERT_GE(UpperOf(ledger), truth[draws] * (1 - 1e-6)) << run;
   }
   EXPECT_GT(several, 5u) << "or little was tried";
 }
@@ -210,7 +153,7 @@ TEST_F(FirstEntries, EachDrawThatWasReleasedUnderSpoolCountsOnceSpoolsAreImporte
 TEST_F(FirstEntries, ThoseThatAskDoNotDisturbTheTrainerOfTheirName) {
   const auto trainer = OpenRecorder(Options(kLedger, v1::FAIL_CLOSED, "trainer"));
   for (int round = 0; round < 3; ++round) {
-    ASSERT_EQ(Release(*trainer), absl::OkStatus());
+    ASSERT_EQ(ReleaseBatch(*trainer), absl::OkStatus());
     const auto reader = OpenRecorder(Options(kLedger, v1::FAIL_CLOSED, "reader"));
     EXPECT_EQ(reader->AwaitDelivered(), absl::OkStatus());
   }
@@ -222,11 +165,11 @@ TEST_F(FirstEntries, ThoseThatAskDoNotDisturbTheTrainerOfTheirName) {
 TEST_F(FirstEntries, AnOldOpeningRecordsAfterMuchHasHappened) {
   const auto old = OpenRecorder(Options(kLedger, v1::FAIL_CLOSED, "old"));
   const auto newer = OpenRecorder(Options(kLedger, v1::FAIL_CLOSED, "newer"));
-  for (int round = 0; round < 5; ++round) ASSERT_EQ(Release(*newer), absl::OkStatus());
+  for (int round = 0; round < 5; ++round) ASSERT_EQ(ReleaseBatch(*newer), absl::OkStatus());
   // The one that began to record last goes on.
-  ASSERT_EQ(Release(*old), absl::OkStatus());
-  EXPECT_EQ(ReasonOf(Release(*newer)).reason, "FENCED_OFF");
-  EXPECT_GE(Epsilon(kLedger), EpsilonOf(2) * (1 - 1e-6));
+  ASSERT_EQ(ReleaseBatch(*old), absl::OkStatus());
+  EXPECT_EQ(ReasonOf(ReleaseBatch(*newer)).reason, "FENCED_OFF");
+  EXPECT_GE(UpperOf(kLedger), EpsilonOf(2) * (1 - 1e-6));
   EXPECT_EQ(ReasonOf(newer->Close()).reason, "FENCED_OFF");
   EXPECT_EQ(old->Close(), absl::OkStatus());
 }
@@ -234,7 +177,7 @@ TEST_F(FirstEntries, AnOldOpeningRecordsAfterMuchHasHappened) {
 // What is refused before it is recorded is no first entry.
 TEST_F(FirstEntries, ARefusedRoundAppendsNothing) {
   const auto recorder = OpenRecorder(Options(kLedger, v1::FAIL_CLOSED, "spool"));
-  v1::SumQuery query = Query();
+  v1::SumQuery query = Query("g", 1);
   query.set_noise_stddev(-1);
   EXPECT_FALSE(recorder->RecordRound(OneBatch(), {query}).ok());
   EXPECT_EQ(recorder->drain_status().undelivered_batches, 0u);
@@ -245,7 +188,7 @@ TEST_F(FirstEntries, ARefusedRoundAppendsNothing) {
 // A job that is started again after its last round ends its writer without a further one.
 TEST_F(FirstEntries, ClosesWhatAnEarlierProcessHasRecorded) {
   const RecorderOptions options = Options(kLedger, v1::FAIL_CLOSED, "spool");
-  ASSERT_EQ(Release(*OpenRecorder(options)), absl::OkStatus());
+  ASSERT_EQ(ReleaseBatch(*OpenRecorder(options)), absl::OkStatus());
   ASSERT_EQ(OpenRecorder(options)->Close(), absl::OkStatus());
   const std::vector<v1::LedgerEntry> entries = ReadLedger(server_.address(), kLedger);
   ASSERT_EQ(entries.size(), 6u);
@@ -257,10 +200,11 @@ TEST_F(FirstEntries, ClosesWhatAnEarlierProcessHasRecorded) {
 TEST_F(FirstEntries, ClosesNothingWhereNothingWasRecorded) {
   RecorderOptions options = Options(kLedger, v1::FAIL_CLOSED, "idle");
   options.writer = "idle";
-  ASSERT_EQ(Release(*OpenRecorder(Options(kLedger, v1::FAIL_CLOSED, "spool"))), absl::OkStatus());
+  ASSERT_EQ(ReleaseBatch(*OpenRecorder(Options(kLedger, v1::FAIL_CLOSED, "spool"))),
+            absl::OkStatus());
   ASSERT_EQ(OpenRecorder(options)->Close(), absl::OkStatus());
   EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), 4u);
-  ASSERT_EQ(Release(*OpenRecorder(options)), absl::OkStatus()) << "it may be opened again";
+  ASSERT_EQ(ReleaseBatch(*OpenRecorder(options)), absl::OkStatus()) << "it may be opened again";
 }
 
 // Sealed while nobody had recorded: the round is refused, and nothing leaves.
@@ -269,9 +213,9 @@ TEST_F(FirstEntries, TheFirstRoundAfterASealIsRefused) {
   RecorderOptions other = Options(kLedger, v1::FAIL_CLOSED, "other");
   other.writer = "other";
   const auto sealing = OpenRecorder(other);
-  ASSERT_EQ(Release(*sealing), absl::OkStatus());
+  ASSERT_EQ(ReleaseBatch(*sealing), absl::OkStatus());
   ASSERT_EQ(sealing->Seal(), absl::OkStatus());
-  EXPECT_EQ(ReasonOf(Release(*recorder)).reason, "LEDGER_SEALED");
+  EXPECT_EQ(ReasonOf(ReleaseBatch(*recorder)).reason, "LEDGER_SEALED");
   EXPECT_EQ(ReasonOf(recorder->Close()).reason, "LEDGER_SEALED");
 }
 

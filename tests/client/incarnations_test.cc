@@ -17,32 +17,26 @@
 #include "client/run_state.h"
 #include "client/spool_import.h"
 #include "connection/connection.h"
-#include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "events/event_values.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
+#include "tests/client/recorded_rounds.h"
 #include "tests/fault/crashing_server.h"
 
 namespace dpledger::client {
 namespace {
 
-using ::dpledger::testing::CrashingServer;
 using ::dpledger::testing::ReadLedger;
-using ::dpledger::testing::TemporaryFolder;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr char kLedger[] = "projects/default/ledgers/adult";
-constexpr double kDelta = 1e-5;
 constexpr int kRoundsPerEpoch = 10;
 
-class Incarnations : public ::testing::Test {
+class Incarnations : public AskedServer {
  protected:
-  Incarnations() : channel_(connection::Connect(server_.address()).value()) {}
-
   RecorderOptions Options(v1::SpoolPolicy policy = v1::FAIL_CLOSED) {
     RecorderOptions options = OptionsFor(server_.address(), folder_.File("spool"));
     options.declaration.set_adjacency(v1::ZERO_OUT);
@@ -50,17 +44,7 @@ class Incarnations : public ::testing::Test {
     return options;
   }
 
-  static v1::SamplingScheme Batches(uint64_t epoch) {
-    v1::SamplingScheme scheme;
-    scheme.mutable_disjoint_batches()->set_batches_per_epoch(kRoundsPerEpoch);
-    scheme.mutable_disjoint_batches()->set_epoch(epoch);
-    return scheme;
-  }
-  static v1::SamplingScheme Everything() {
-    v1::SamplingScheme scheme;
-    scheme.mutable_full_batch();
-    return scheme;
-  }
+  static v1::SamplingScheme Batches(uint64_t epoch) { return BatchOf(epoch, kRoundsPerEpoch); }
 
   static v1::SamplingScheme MessageOf(const accountant::SamplingScheme& scheme) {
     v1::SamplingScheme message;
@@ -68,48 +52,10 @@ class Incarnations : public ::testing::Test {
     return message;
   }
 
-  static absl::Status Release(PrivacyRecorder& recorder, const v1::SamplingScheme& scheme) {
-    v1::SumQuery query;
-    query.set_group("g");
-    query.set_l2_norm_bound(1);
-    query.set_noise_stddev(1);
-    ASSIGN_OR_RETURN(const uint64_t round, recorder.RecordRound(scheme, {query}));
-    return recorder.AwaitReleasable(round);
-  }
-
-  v1::ComputeEpsilonResponse Epsilon(const std::string& ledger = kLedger) {
-    v1::ComputeEpsilonRequest request;
-    request.mutable_subject()->add_ledgers(ledger);
-    return Ask(request);
-  }
-  // Of so many releases of all records, by closed form: what one record may be in.
-  double EpsilonOf(uint64_t rounds) {
-    v1::ComputeEpsilonRequest request;
-    v1::RoundsEvent& event = *request.mutable_subject()->add_events()->mutable_rounds();
-    *event.mutable_scheme() = Everything();
-    event.add_queries()->set_l2_norm_bound(1);
-    event.mutable_queries(0)->set_noise_stddev(1);
-    event.set_count(rounds);
-    request.mutable_options()->set_adjacency(v1::ZERO_OUT);
-    return Ask(request).epsilon().upper();
-  }
-  v1::ComputeEpsilonResponse Ask(v1::ComputeEpsilonRequest request) {
-    request.set_delta(kDelta);
-    grpc::ClientContext context;
-    v1::ComputeEpsilonResponse response;
-    const auto status = connection::FromGrpc(
-        v1::AccountingService::NewStub(channel_)->ComputeEpsilon(&context, request, &response));
-    EXPECT_TRUE(status.ok()) << status;
-    return response;
-  }
   absl::Status Append(const v1::AppendBatchRequest& batch) {
     grpc::ClientContext context;
     v1::AppendBatchResponse response;
-    return connection::FromGrpc(ledgers().AppendBatch(&context, batch, &response));
-  }
-  v1::LedgerService::Stub& ledgers() {
-    if (stub_ == nullptr) stub_ = v1::LedgerService::NewStub(channel_);
-    return *stub_;
+    return connection::FromGrpc(ledgers_->AppendBatch(&context, batch, &response));
   }
   absl::Status Seal() {
     grpc::ClientContext context;
@@ -118,7 +64,7 @@ class Incarnations : public ::testing::Test {
     request.set_request_id("seal");
     request.add_missing_writers("trainer");
     v1::Ledger ledger;
-    return connection::FromGrpc(ledgers().SealLedger(&context, request, &ledger));
+    return connection::FromGrpc(ledgers_->SealLedger(&context, request, &ledger));
   }
   std::vector<v1::LedgerEntry> Entries() { return ReadLedger(server_.address(), kLedger); }
   static bool MayBeShort(const v1::ComputeEpsilonResponse& answer) {
@@ -128,11 +74,6 @@ class Incarnations : public ::testing::Test {
     std::filesystem::copy(folder_.File(from), folder_.File(to),
                           std::filesystem::copy_options::recursive);
   }
-
-  CrashingServer server_;
-  TemporaryFolder folder_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::LedgerService::Stub> stub_;
 };
 
 // Ten processes of one round each drew ten partitions: a record may be in each of the ten rounds.
@@ -231,7 +172,7 @@ TEST_F(Incarnations, AResumeEndsAnEpochOfAnOlderWriter) {
   *create.mutable_declaration() = Options().declaration;
   grpc::ClientContext context;
   v1::Ledger ledger;
-  ASSERT_TRUE(ledgers().CreateLedger(&context, create, &ledger).ok());
+  ASSERT_TRUE(ledgers_->CreateLedger(&context, create, &ledger).ok());
   for (int process = 0; process < 4; ++process) {
     v1::AppendBatchRequest batch;
     batch.set_ledger(kLedger);
@@ -279,7 +220,7 @@ TEST_F(Incarnations, ACopyOfASpoolFencesOffTheFirstAndTheLedgerSaysSo) {
   ASSERT_EQ(Seal().code(), absl::StatusCode::kInvalidArgument) << "the writer has closed";
   const size_t entries = Entries().size();
   first.reset();
-  const auto imported = ImportSpool(SpoolFiles(spool).value().front(), ledgers());
+  const auto imported = ImportSpool(SpoolFiles(spool).value().front(), *ledgers_);
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_GT(imported->late_events, 0u);
   EXPECT_GT(Entries().size(), entries);
@@ -291,7 +232,7 @@ TEST_F(Incarnations, ACopyOfASpoolFencesOffTheFirstAndTheLedgerSaysSo) {
   EXPECT_GT(after.epsilon().upper(), before.epsilon().upper());
 
   // Once more changes nothing.
-  const auto again = ImportSpool(SpoolFiles(spool).value().front(), ledgers());
+  const auto again = ImportSpool(SpoolFiles(spool).value().front(), *ledgers_);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->late_events, 0u);
   EXPECT_EQ(Epsilon().epsilon().upper(), after.epsilon().upper());
@@ -308,7 +249,7 @@ TEST_F(Incarnations, ASpoolThatIsLateForASealedLedgerStillCounts) {
   ASSERT_EQ(Seal(), absl::OkStatus());
   const size_t sealed_entries = Entries().size();
   EXPECT_TRUE(MayBeShort(Epsilon())) << "SPOOL, and not closed: for ever";
-  const auto imported = ImportSpool(SpoolFiles(folder_.File("spool")).value().front(), ledgers());
+  const auto imported = ImportSpool(SpoolFiles(folder_.File("spool")).value().front(), *ledgers_);
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->late_events + imported->delivered_batches > 0, true);
   const std::vector<v1::LedgerEntry> entries = Entries();
@@ -344,7 +285,7 @@ TEST_F(Incarnations, AFreshFolderLeavesTheSpoolBeforeItInDoubt) {
   ASSERT_TRUE(MayBeShort(answer));
   EXPECT_THAT(answer.details().ledgers(0).missing(0).reason(), HasSubstr("did not close"));
   // The spool turns up again, with nothing in it: nothing is missing then.
-  const auto imported = ImportSpool(SpoolFiles(folder_.File("spool")).value().front(), ledgers());
+  const auto imported = ImportSpool(SpoolFiles(folder_.File("spool")).value().front(), *ledgers_);
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_FALSE(MayBeShort(Epsilon()));
 }

@@ -19,6 +19,7 @@
 #include "connection/shared_connections.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
+#include "tests/client/recorded_rounds.h"
 #include "tests/fault/crashing_server.h"
 #include "tests/support/await_that.h"
 #include "tests/support/descriptors.h"
@@ -33,8 +34,6 @@ using ::dpledger::testing::ReplaceDescriptor;
 using ::dpledger::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-constexpr char kLedger[] = "projects/default/ledgers/adult";
-
 class RecorderLimits : public ::testing::Test {
  protected:
   RecorderOptions Options(v1::SpoolPolicy policy, const std::string& spool = "spool") {
@@ -44,19 +43,6 @@ class RecorderLimits : public ::testing::Test {
   }
   static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
     return OpenRecorder(options);
-  }
-  static absl::StatusOr<uint64_t> Record(PrivacyRecorder& recorder) {
-    v1::SamplingScheme scheme;
-    scheme.mutable_poisson()->set_probability(0.01);
-    v1::SumQuery query;
-    query.set_group("weights");
-    query.set_l2_norm_bound(1);
-    query.set_noise_stddev(1.5);
-    return recorder.RecordRound(scheme, {query});
-  }
-  static absl::Status Release(PrivacyRecorder& recorder) {
-    const auto round = Record(recorder);
-    return round.ok() ? recorder.AwaitReleasable(*round) : round.status();
   }
   static void AwaitDelivery(PrivacyRecorder& recorder) {
     AwaitThat([&] { return recorder.drain_status().undelivered_batches == 0; });

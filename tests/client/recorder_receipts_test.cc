@@ -12,6 +12,7 @@
 #include "client/recorder.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
+#include "tests/client/recorded_rounds.h"
 #include "tests/fault/crashing_server.h"
 #include "tests/support/await_that.h"
 
@@ -25,8 +26,6 @@ using ::dpledger::testing::ReadLedger;
 using ::dpledger::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-constexpr char kLedger[] = "projects/default/ledgers/adult";
-
 class Receipts : public ::testing::Test {
  protected:
   RecorderOptions Options(const CrashingServer& server, const std::string& spool = "spool") {
@@ -35,18 +34,7 @@ class Receipts : public ::testing::Test {
   static std::unique_ptr<PrivacyRecorder> Open(const RecorderOptions& options) {
     return OpenRecorder(options);
   }
-  // Records a round; whether it may be released.
-  static absl::Status Release(PrivacyRecorder& recorder) {
-    v1::SamplingScheme scheme;
-    scheme.mutable_poisson()->set_probability(0.01);
-    v1::SumQuery query;
-    query.set_group("weights");
-    query.set_l2_norm_bound(1);
-    query.set_noise_stddev(1.5);
-    const auto round = recorder.RecordRound(scheme, {query});
-    return round.ok() ? recorder.AwaitReleasable(*round) : round.status();
-  }
-  static void Release(PrivacyRecorder& recorder, int rounds) {
+  static void ReleaseAll(PrivacyRecorder& recorder, int rounds) {
     for (int i = 0; i < rounds; ++i) ASSERT_EQ(Release(recorder), absl::OkStatus());
   }
   void ExpectBroken(const absl::Status& status, const std::string& how) {
@@ -74,29 +62,29 @@ class Receipts : public ::testing::Test {
 
 TEST_F(Receipts, AllowARestartOfAnHonestServer) {
   const auto recorder = Open(Options(server_));
-  Release(*recorder, 2);
+  ReleaseAll(*recorder, 2);
   server_.Kill();
   server_.Start();
-  Release(*recorder, 2);
+  ReleaseAll(*recorder, 2);
   // Another writer lets the ledger grow beyond what this one was told.
   RecorderOptions options = Options(server_);
   options.writer = "second";
   const auto second = Open(options);
-  Release(*second, 3);
+  ReleaseAll(*second, 3);
   server_.Kill();
   server_.Start();
-  Release(*recorder, 1);
-  Release(*second, 1);
+  ReleaseAll(*recorder, 1);
+  ReleaseAll(*second, 1);
   EXPECT_EQ(recorder->Close(), absl::OkStatus());
 }
 
 TEST_F(Receipts, FindAnOlderCopyAfterALostConnection) {
   const auto recorder = Open(Options(server_));
-  Release(*recorder, 2);
+  ReleaseAll(*recorder, 2);
   server_.Kill();
   CopyFiles(server_.files(), folder_.File("old"));
   server_.Start();
-  Release(*recorder, 2);
+  ReleaseAll(*recorder, 2);
   const size_t acknowledged = ReadLedger(server_.address(), kLedger).size();
   Swap(server_, folder_.File("old"));
   const absl::Status broken = Release(*recorder);
@@ -111,10 +99,10 @@ TEST_F(Receipts, FindAnotherHistoryOfTheSameLength) {
   CrashingServer forger;
   {
     const auto forged = Open(Options(forger, "forged spool"));
-    Release(*forged, 3);
+    ReleaseAll(*forged, 3);
   }
   const auto recorder = Open(Options(server_));
-  Release(*recorder, 3);
+  ReleaseAll(*recorder, 3);
   EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(),
             ReadLedger(forger.address(), kLedger).size());
   forger.Kill();
@@ -129,11 +117,11 @@ TEST_F(Receipts, FindALongerHistoryThatIsAnother) {
   CrashingServer forger;
   {
     const auto forged = Open(Options(forger, "forged spool"));
-    Release(*forged, 5);
+    ReleaseAll(*forged, 5);
   }
   {
     const auto recorder = Open(Options(server_));
-    Release(*recorder, 3);
+    ReleaseAll(*recorder, 3);
   }
   forger.Kill();
   Swap(server_, forger.files());
@@ -152,11 +140,11 @@ TEST_F(Receipts, LetSpoolGoOnUntilTheServerIsBack) {
   const auto deliver = [&] {
     AwaitThat([&] { return recorder->drain_status().undelivered_batches == 0; });
   };
-  Release(*recorder, 2);
+  ReleaseAll(*recorder, 2);
   deliver();
   server_.Kill();
   CopyFiles(server_.files(), folder_.File("old"));
-  Release(*recorder, 2);  // no server: no error
+  ReleaseAll(*recorder, 2);  // no server: no error
   server_.Start();
   deliver();
   Swap(server_, folder_.File("old"));

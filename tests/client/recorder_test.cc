@@ -18,6 +18,7 @@
 #include "connection/connection.h"
 #include "tests/cli/process.h"
 #include "tests/client/open_recorder.h"
+#include "tests/client/recorded_rounds.h"
 #include "tests/fault/crashing_server.h"
 #include "tests/support/await_that.h"
 
@@ -30,26 +31,10 @@ using ::dpledger::testing::ReadLedger;
 using ::dpledger::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-constexpr char kLedger[] = "projects/default/ledgers/adult";
-
 class FixedClock : public Clock {
  public:
   absl::Time Now() override { return absl::FromUnixSeconds(1'700'000'059); }
 };
-
-v1::SamplingScheme PoissonScheme(double probability) {
-  v1::SamplingScheme scheme;
-  scheme.mutable_poisson()->set_probability(probability);
-  return scheme;
-}
-
-v1::SumQuery Query(const std::string& group) {
-  v1::SumQuery query;
-  query.set_group(group);
-  query.set_l2_norm_bound(1);
-  query.set_noise_stddev(1.5);
-  return query;
-}
 
 void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& part) {
   EXPECT_EQ(status.code(), code) << status;
