@@ -133,6 +133,7 @@ absl::Status RenyiCurve::AddTo(Resolver& resolver, uint64_t count) const {
 
 absl::Status Resolver::AddChoice(const TwoCandidates& least, double epsilon, bool ranged,
                                  uint64_t count) {
+  if (epsilon == 0) return absl::OkStatus();  // it reveals nothing
   const std::string key = absl::StrCat("choice ", ranged, static_cast<int>(least.noise), " ",
                                        Bits(epsilon), " ", Bits(least.epsilon));
   const Pair upper = ranged ? BoundedRangePair(epsilon) : NoisyMaxPair(epsilon);

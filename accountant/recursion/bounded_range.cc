@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
@@ -82,7 +83,8 @@ absl::StatusOr<std::vector<ProfilePoint>> BoundedRangeProfile(double range, uint
                                                               const Limits& limits) {
   const auto steps = static_cast<double>(count);
   const double work = std::fmin(kGreatestWork, kShareOfWork * limits.max_grid_work);
-  if (!(range <= kGreatestRange) || !(steps <= work)) return std::vector<ProfilePoint>();
+  const bool some = range >= std::numeric_limits<double>::min();  // below, quotients are lost
+  if (!some || !(range <= kGreatestRange) || !(steps <= work)) return std::vector<ProfilePoint>();
   // Hoeffding: the composition is steps·range²/8-zCDP, so δ is negligible from here on.
   const double rho = steps * range * range / 8;
   const double reach =

@@ -135,6 +135,14 @@ Composition Exponential(double range, uint64_t count) {
   return composition;
 }
 
+TEST(BoundedRange, GivesUpWhereNoQuotientIsLeft) {
+  for (const double range : {0.0, 5e-324, 1e-310}) {
+    const auto profile = BoundedRangeProfile(range, 2, 1e-12, {});
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_TRUE(profile->empty()) << range;
+  }
+}
+
 TEST(BoundedRange, AnswersAreNearTheOptimum) {
   const auto best = ComputeEpsilon(Exponential(0.1, 200), 1e-6, {});
   ASSERT_TRUE(best.ok());

@@ -164,6 +164,17 @@ TEST(Resolve, SparseVectorsSpendOnTheThresholdAndOnEachAnswer) {
   EXPECT_EQ(greatest({1e-3, 4, 1, false}, added).upper(), std::numeric_limits<double>::infinity());
 }
 
+// Two runs of an exponential mechanism of ε = 0 once ended the process.
+TEST(Resolve, ChoicesWithoutScoresRevealNothing) {
+  for (const Mechanism& choice :
+       {Mechanism{2, ExponentialMechanism{0}}, Mechanism{2, PermuteAndFlip{0}}}) {
+    const auto composition = Resolve(Of(choice), Adjacency::kAddOrRemoveOne);
+    ASSERT_TRUE(composition.ok()) << composition.status();
+    EXPECT_TRUE(composition->Empty());
+    EXPECT_EQ(ComputeEpsilon(*composition, 1e-6, {})->value.upper(), 0);
+  }
+}
+
 TEST(Resolve, ReplaceOneDoublesEveryDistance) {
   const auto replace = Adjacency::kReplaceOne;
   EXPECT_EQ(Resolve(Of({1, Laplace{1}}), replace)->pairs.at(0).upper,
