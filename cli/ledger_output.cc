@@ -137,10 +137,12 @@ std::string ToText(const v1::ListDatasetsResponse& list) {
 std::string ToText(const v1::AttentionItem& item) {
   const auto shown = [](std::string* out, const std::string& name) { out->append(Shown(name)); };
   const std::string datasets = absl::StrJoin(item.datasets(), ", ", shown);
-  std::string text = absl::StrCat(
-      v1::AttentionItem::Reason_Name(item.reason()), "  ",
-      item.ledger().empty() ? datasets : absl::StrCat(item.ledger(), " over ", datasets), ": ",
-      Shown(item.title()), ". ", Shown(item.message()), "  (", item.id(), ")\n");
+  std::string text =
+      absl::StrCat(v1::AttentionItem::Reason_Name(item.reason()), "  ",
+                   !item.ledger().empty() ? absl::StrCat(item.ledger(), " over ", datasets)
+                   : datasets.empty()     ? "this server"
+                                          : datasets,
+                   ": ", Shown(item.title()), ". ", Shown(item.message()), "  (", item.id(), ")\n");
   if (!item.has_note()) return text;
   const v1::AttentionNote& note = item.note();
   absl::StrAppend(&text, "  ", note.acknowledged() ? "acknowledged" : "open", " ",

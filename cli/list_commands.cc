@@ -121,10 +121,10 @@ absl::Status Acknowledge(const AcknowledgeFlags& flags, Output& out) {
   }
   v1::NoteAttentionRequest request;
   request.set_id(flags.id);
-  if (found->ledger().empty()) {
-    request.set_dataset(found->datasets(0));
-  } else {
+  if (!found->ledger().empty()) {
     request.set_ledger(found->ledger());
+  } else if (!found->datasets().empty()) {
+    request.set_dataset(found->datasets(0));
   }
   request.set_acknowledged(!flags.reopen);
   request.set_assigned_to(flags.assigned_to);

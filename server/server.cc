@@ -152,6 +152,22 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
   lists_ = std::make_unique<ListingService>(
       &tail_, &index_, &totals_, &notes_, may_list_,
       std::make_shared<const merkle::Authenticator>(key, TokenCipher::NewPurpose()));
+  lists_->Know([this, authorizer](const Caller& caller) -> std::optional<ServerState> {
+    if (authorizer != nullptr &&
+        !authorizer->Decide(caller, Permission::kAdminister, Resource()).ok())
+      return std::nullopt;
+    ServerState state;
+    state.signed_age = signing_->SignedAge();
+    state.certificate_ends = front_->figures().certificate_ends;
+    if (callers_ == nullptr) return state;
+    const absl::StatusOr<identity::TokenTable> tokens = callers_->tokens().List();
+    if (!tokens.ok()) return state;  // the log has said so
+    for (const identity::TokenRecord& token : tokens->tokens) {
+      if (token.UsableAt(absl::Now()))
+        state.tokens.push_back({absl::StrCat("token:", token.name), token.expires});
+    }
+    return state;
+  });
   accounting_.Know(
       [this](const std::string& dataset, absl::Time deadline) {
         return finder_.Over(dataset, deadline);

@@ -206,8 +206,13 @@ void AddLists(ListingService* service, WorkerPool* list_pool, std::vector<Method
       Unary("LedgerService", "ListDatasets", Pool::kAudit, service, &S::ListDatasets));
   list.operator()<v1::ListAttentionRequest>(
       Unary("LedgerService", "ListAttention", Pool::kList, service, &S::ListAttention));
-  rows.push_back(For<v1::NoteAttentionRequest>(
-      Permission::kCorrect, [](const auto& request) { return ResourceOf(request); },
+  rows.push_back(ForEach<v1::NoteAttentionRequest>(
+      Permission::kCorrect,
+      [](const auto& request) -> Demands {
+        if (request.about_case() == v1::NoteAttentionRequest::ABOUT_NOT_SET)
+          return {{Permission::kAdminister, Resource()}};
+        return {{Permission::kCorrect, ResourceOf(request)}};
+      },
       Unary("LedgerService", "NoteAttention", Pool::kList, service, &S::NoteAttention)));
   Method watch = RowOf("LedgerService", "WatchLedgers", v1::WatchLedgersRequest::default_instance(),
                        v1::WatchLedgersResponse::default_instance());

@@ -20,6 +20,8 @@ using Item = v1::AttentionItem;
 
 constexpr double kNearly = 0.8;
 constexpr absl::Duration kSilent = absl::Hours(14 * 24);
+constexpr absl::Duration kSoon = absl::Hours(14 * 24);
+constexpr absl::Duration kSignedLate = absl::Minutes(1);
 
 constexpr char kNoBound[] =
     "What it released was not made private, or has no bound that anybody knows. Nothing is "
@@ -50,6 +52,14 @@ constexpr char kAlike[] =
     "If they are one data set, their runs are counted apart, and each total says too little.";
 constexpr char kSilentText[] =
     "Seal it if its run is over; if it is not, find out why the trainer stopped.";
+
+constexpr char kLate[] =
+    "Entries are stored, but nobody can prove them until they are signed. The server's log says "
+    "why (signing_delayed).";
+constexpr char kCertificateText[] =
+    "From then on no client connects. Put a new one in its place: the server reads it by itself.";
+constexpr char kTokenText[] =
+    "Whatever uses it is refused from then on. Give it a new one: dpledger admin token rotate.";
 
 std::string Percent(double share) { return absl::StrCat(std::floor(100 * share), " %"); }
 
@@ -176,6 +186,29 @@ void AddAttention(const std::vector<v1::DatasetSummary>& datasets, std::vector<I
     for (std::string& name : names) item.add_datasets(std::move(name));
     item.set_title("names that look alike");
     item.set_message(kAlike);
+  }
+}
+
+void AddAttention(const ServerState& server, absl::Time now, std::vector<Item>& items) {
+  const auto add = [&items](Item::Reason reason, std::string title, const char* message) {
+    Item& item = items.emplace_back();
+    item.set_reason(reason);
+    item.set_title(std::move(title));
+    item.set_message(message);
+  };
+  const auto day = [](absl::Time time) {
+    return absl::FormatTime("%Y-%m-%d", time, absl::UTCTimeZone());
+  };
+  if (server.signed_age >= kSignedLate) add(Item::SIGNED_LATE, "ledgers do not get signed", kLate);
+  if (server.certificate_ends.has_value() && *server.certificate_ends - now < kSoon) {
+    add(Item::CERTIFICATE_ENDS,
+        absl::StrCat("the server's certificate ends on ", day(*server.certificate_ends)),
+        kCertificateText);
+  }
+  for (const ServerState::Token& token : server.tokens) {
+    if (token.ends - now >= kSoon) continue;
+    add(Item::TOKEN_ENDS, absl::StrCat("the token of ", token.caller, " ends on ", day(token.ends)),
+        kTokenText);
   }
 }
 

@@ -2,6 +2,7 @@
 // Each item says what is the matter, what it means and what to do; docs/dashboard.md has the list.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,18 @@ void AddAttention(const LedgerRow& row, absl::Time now, std::vector<v1::Attentio
 // Of data sets, each with its total or why there is none.
 void AddAttention(const std::vector<v1::DatasetSummary>& datasets,
                   std::vector<v1::AttentionItem>& items);
+
+// What is the matter with the server itself.
+struct ServerState {
+  absl::Duration signed_age;  // since something last showed that ledgers get signed
+  std::optional<absl::Time> certificate_ends;
+  struct Token {
+    std::string caller;
+    absl::Time ends;
+  };
+  std::vector<Token> tokens;  // that are good now
+};
+void AddAttention(const ServerState& server, absl::Time now, std::vector<v1::AttentionItem>& items);
 
 // The item's id: the same as long as the same is the matter. One more correction is another matter;
 // a day more of silence, or a percent more of a filter, is not.

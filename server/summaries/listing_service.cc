@@ -274,6 +274,10 @@ absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const s
   }
   totals_.Fill(sets, now, datasets);  // as far as they are known
   AddAttention(datasets, items);
+  if (state_for_ && parent == "projects/-") {
+    if (const auto state = state_for_(call.caller); state.has_value())
+      AddAttention(*state, now, items);
+  }
   for (v1::AttentionItem& item : items) item.set_id(IdOf(item));
   if (notes_ != nullptr) RETURN_IF_ERROR(notes_->AddTo(items, call));
   return items;
@@ -319,13 +323,15 @@ absl::StatusOr<v1::AttentionItem> ListingService::NoteAttention(
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
   const absl::Time now = absl::Now();
   ASSIGN_OR_RETURN(std::vector<v1::AttentionItem> items, Attention("projects/-", now, call));
+  const auto about = [&request](const v1::AttentionItem& item) {
+    if (request.has_ledger()) return item.ledger() == request.ledger() && !item.ledger().empty();
+    if (!item.ledger().empty()) return false;
+    if (!request.has_dataset()) return item.datasets().empty();
+    return std::find(item.datasets().begin(), item.datasets().end(), request.dataset()) !=
+           item.datasets().end();
+  };
   const auto found = std::find_if(items.begin(), items.end(), [&](const v1::AttentionItem& item) {
-    const bool about =
-        request.has_ledger()
-            ? item.ledger() == request.ledger() && !item.ledger().empty()
-            : item.ledger().empty() && std::find(item.datasets().begin(), item.datasets().end(),
-                                                 request.dataset()) != item.datasets().end();
-    return about && item.id() == request.id();
+    return item.id() == request.id() && about(item);
   });
   if (found == items.end()) {
     return absl::NotFoundError(absl::StrCat("id: nothing about this needs attention under the id ",

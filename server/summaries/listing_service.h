@@ -22,6 +22,7 @@
 #include "dpledger/v1/ledger_service.pb.h"
 #include "server/call_context.h"
 #include "server/own_ledgers/attention_notes.h"
+#include "server/summaries/attention.h"
 #include "server/summaries/dataset_totals.h"
 #include "server/summaries/filter.h"
 #include "server/summaries/ledger_index.h"
@@ -32,6 +33,8 @@ namespace dpledger::server {
 
 // Whether the caller may see that the ledger is there. Thread safe.
 using MayList = std::function<bool(const Caller& caller, const std::string& ledger)>;
+// What is the matter with the server, for callers who may know. Thread safe.
+using StateFor = std::function<std::optional<ServerState>(const Caller& caller)>;
 
 class ListingService;
 
@@ -69,6 +72,9 @@ class ListingService {
   ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals, AttentionNotes* notes,
                  MayList may_list, std::shared_ptr<const merkle::Authenticator> key);
 
+  // Before the first call: what ListAttention says of the server itself.
+  void Know(StateFor state_for) { state_for_ = std::move(state_for); }
+
   absl::StatusOr<v1::ListLedgersResponse> ListLedgers(const v1::ListLedgersRequest& request,
                                                       const CallContext& call);
   absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(const v1::ListDatasetsRequest& request,
@@ -101,6 +107,7 @@ class ListingService {
   DatasetTotals& totals_;
   AttentionNotes* const notes_;
   const MayList may_list_;
+  StateFor state_for_;  // may be empty
   const TokenCipher cipher_;
 };
 

@@ -132,6 +132,57 @@ TEST_F(KnownCallers, ListsHoldWhatTheCallerMaySee) {
   EXPECT_THAT(Run({"ledger", "list"}, admin_).out, HasSubstr("secret"));
 }
 
+TEST_F(KnownCallers, WhoMayCorrectMayIssueAndIsNamedInTheStatement) {
+  ASSERT_EQ(Create("run", trainer_).exit_code, 0);
+  const std::vector<std::string> auditor = {"--token-file",
+                                            Token("auditor", "auditor projects/default")};
+  const std::string file = folder_.File("run.md");
+  const std::vector<std::string> issue = {
+      "statement", "--ledger", "run",    "--issue", "--output",       file,
+      "--issuer",  "n",        "--role", "r",       "--organization", "o"};
+  const RunResult refused = Run(issue, auditor);
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("has no right to correct"));
+  EXPECT_FALSE(ReadFile(file).ok()) << "nothing is left of a refused call";
+  EXPECT_EQ(Run({"statements", "list"}, auditor).out, "");
+  ASSERT_EQ(Run(issue, trainer_).exit_code, 0);
+  EXPECT_THAT(*ReadFile(file), HasSubstr("://example.org/trainer"));
+  const RunResult found = Run({"statements", "check", file}, auditor);
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("by spiffe://example.org/trainer"));
+  // Whoever may not ask about the run does not learn what was stated of it.
+  const std::vector<std::string> stranger = {"--token-file",
+                                             Token("stranger", "auditor projects/other")};
+  EXPECT_EQ(Run({"statements", "list"}, stranger).out, "");
+  EXPECT_EQ(
+      Run({"statements", "withdraw", "1", "--ledger", "run", "--reason", "r"}, auditor).exit_code,
+      4);
+  // The register itself is read by administrators.
+  const std::vector<std::string> read = {"ledger", "read", "projects/statements/ledgers/register"};
+  EXPECT_EQ(Run(read, auditor).exit_code, 4);
+  EXPECT_EQ(Run(read, trainer_).exit_code, 4);
+  EXPECT_EQ(Run(read, admin_).exit_code, 0);
+}
+
+TEST_F(KnownCallers, AdministratorsHearWhatEndsSoon) {
+  ASSERT_EQ(Run({"admin", "token", "create", "short", "--grant", "analyst projects/default",
+                 "--expires-in", "1d", "--out", folder_.File("short.token")},
+                admin_)
+                .exit_code,
+            0);
+  Token("long", "analyst projects/default");
+  const RunResult all = Run({"attention"}, admin_);
+  EXPECT_THAT(all.out,
+              AllOf(HasSubstr("TOKEN_ENDS  this server: the token of token:short ends on"),
+                    HasSubstr("CERTIFICATE_ENDS  this server"), Not(HasSubstr("token:long"))));
+  EXPECT_THAT(Run({"attention"}, trainer_).out, Not(HasSubstr("this server")));
+  const std::string id = all.out.substr(all.out.find('(') + 1, 16);
+  EXPECT_EQ(Run({"acknowledge", id, "--text", "t"}, trainer_).exit_code, 1) << "not shown to it";
+  const RunResult said = Run({"acknowledge", id, "--text", "renewed on Monday"}, admin_);
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_THAT(Run({"attention"}, admin_).out, HasSubstr("by token:first-admin: renewed on Monday"));
+}
+
 TEST_F(KnownCallers, GrantOfADataSetCoversItsLedgersAlone) {
   ASSERT_EQ(Create("run", trainer_).exit_code, 0);  // over d
   const auto ask = [&](const std::string& token) {

@@ -159,6 +159,34 @@ TEST(AttentionOfDatasets, NamesTotalsThatAreRefusedAndNamesThatLookAlike) {
   EXPECT_EQ(items.size(), 1u);
 }
 
+TEST(AttentionOfServer, NamesWhatEndsWithinTwoWeeksAndWhatIsNotSigned) {
+  const auto titles = [](const ServerState& state) {
+    std::vector<Item> items;
+    AddAttention(state, kNow, items);
+    std::vector<std::string> all;
+    for (const Item& item : items) {
+      EXPECT_EQ(item.ledger(), "");
+      EXPECT_THAT(item.datasets(), IsEmpty());
+      all.push_back(absl::StrCat(Item::Reason_Name(item.reason()), " ", item.title()));
+    }
+    return all;
+  };
+  const absl::Duration two_weeks = absl::Hours(14 * 24);
+  ServerState state;
+  state.signed_age = absl::Seconds(59);
+  EXPECT_THAT(titles(state), IsEmpty()) << "plain text, no tokens";
+  state.certificate_ends = kNow + two_weeks;
+  state.tokens = {{"token:a", kNow + two_weeks}, {"token:b", absl::InfiniteFuture()}};
+  EXPECT_THAT(titles(state), IsEmpty());
+  state.signed_age = absl::Minutes(1);
+  state.certificate_ends = kNow + two_weeks - absl::Seconds(1);
+  state.tokens[0].ends = kNow - absl::Hours(1);
+  EXPECT_THAT(titles(state),
+              ElementsAre("SIGNED_LATE ledgers do not get signed",
+                          "CERTIFICATE_ENDS the server's certificate ends on 2027-01-29",
+                          "TOKEN_ENDS the token of token:a ends on 2027-01-15"));
+}
+
 TEST(AttentionPlace, IsByGravityAndThenByName) {
   Item grave, other, light;
   grave.set_reason(Item::NO_BOUND);

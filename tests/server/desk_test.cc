@@ -352,6 +352,9 @@ TEST(Permissions, ARequestNeedsAllThatItTouches) {
   v1::NoteAttentionRequest note;
   note.set_ledger("a");
   EXPECT_EQ(demands("NoteAttention", note), (Wanted{{Permission::kCorrect, ledger, "a"}}));
+  note.clear_about();
+  EXPECT_EQ(demands("NoteAttention", note),
+            (Wanted{{Permission::kAdminister, Resource::Kind::kServer, ""}}));
   v1::WithdrawStatementRequest withdraw;
   withdraw.set_dataset("d");
   EXPECT_EQ(demands("WithdrawStatement", withdraw),

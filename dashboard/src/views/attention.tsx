@@ -51,13 +51,14 @@ function shown(item: AttentionItem): Item {
     : BROKEN.has(reason)
       ? ["refused", "bad"]
       : ["attend", "warn"];
+  const ofServer = !ledger && !datasets.length;
   const of = ledger ? <Name of={shortName(ledger)} /> : <AndNames of={datasets} />;
   return {
     shape,
     tone,
     title: (
       <>
-        {of}: {said(title)}
+        {ofServer ? "This server" : of}: {said(title)}
       </>
     ),
     text: (
@@ -66,8 +67,8 @@ function shown(item: AttentionItem): Item {
         {note && <p class="faint">{noteWords(note)}</p>}
       </>
     ),
-    href: ledger ? ledgerAddress(ledger) : datasetAddress(datasets[0]),
-    link: ledger ? "Open ledger" : "See runs",
+    href: ledger ? ledgerAddress(ledger) : ofServer ? "/activity" : datasetAddress(datasets[0]),
+    link: ledger ? "Open ledger" : ofServer ? "See the server" : "See runs",
     of: item,
   };
 }
@@ -93,7 +94,7 @@ function Say({ of: { id, ledger, datasets = [], note, title }, close, done }: Sa
   const [assignedTo, setAssigned] = useState(note?.assignedTo ?? "");
   const [error, setError] = useState<CallError>();
   const say = (acknowledged: boolean) => async () => {
-    const about = ledger ? { ledger } : { dataset: datasets[0] };
+    const about = ledger ? { ledger } : datasets.length ? { dataset: datasets[0] } : {};
     try {
       await call("LedgerService/NoteAttention", { id, ...about, acknowledged, assignedTo, text });
       done();
@@ -153,8 +154,7 @@ export function Attention({ of: list, witnessed, again }: AttentionProps) {
           {...item}
           action={
             <>
-              <A href={href}>{link}</A>{" "}
-              {of && <Button onClick={() => setAbout(of)}>Note…</Button>}
+              <A href={href}>{link}</A> {of && <Button onClick={() => setAbout(of)}>Note…</Button>}
             </>
           }
         >
