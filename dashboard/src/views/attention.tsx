@@ -72,16 +72,16 @@ function shown(item: AttentionItem): Item {
     of: item,
   };
 }
-const noteWords = ({ acknowledged, assignedTo, text, caller, time = "" }: Note) =>
-  visible(
-    [
-      `${acknowledged ? "Acknowledged" : "Open"} ${time.slice(0, 10)}${caller ? ` by ${caller}` : ""}`,
-      assignedTo && `assigned to ${assignedTo}`,
-      text,
-    ]
-      .filter(Boolean)
-      .join(": "),
-  );
+function noteWords({ acknowledged, assignedTo, text, caller, time = "" }: Note): string {
+  const said = acknowledged ? "Acknowledged" : "Open";
+  const by = caller ? ` by ${caller}` : "";
+  const parts = [
+    `${said} ${time.slice(0, 10)}${by}`,
+    assignedTo && `assigned to ${assignedTo}`,
+    text,
+  ];
+  return visible(parts.filter(Boolean).join(": "));
+}
 
 interface SayProps {
   of: AttentionItem;
