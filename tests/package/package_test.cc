@@ -70,7 +70,7 @@ TEST_F(Installed, IsFoundByPkgConfig) {
 
 // A public header that needs what a foreign project does not have breaks it.
 TEST_F(Installed, ShowsNoWireInItsHeaders) {
-  EXPECT_EQ(Shell("find " + Prefix() + "/include -name '*.h' | wc -l"), "73\n");
+  EXPECT_EQ(Shell("find " + Prefix() + "/include -name '*.h' | wc -l"), "75\n");
   EXPECT_THAT(
       Shell("grep -rnE 'include.*(grpc|protobuf|\\.pb\\.h)' " + Prefix() + "/include || true"),
       IsEmpty());
