@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,6 +45,8 @@ void StatementFlags::Check() const {
   RefuseIf(issue && place.AtRest(), "--issue", "needs a server, which keeps the register");
   RefuseIf(issue && (output.empty() || output == "-"), "--output",
            "must name a file with --issue: the register does not keep the document");
+  RefuseIf(issue && std::filesystem::exists(output), "--output",
+           "must name a new file with --issue: there is one already");
   for (const auto& [flag, given] : {std::pair{"--organization", !issuer.organization().empty()},
                                     {"--issuer", !issuer.name().empty()},
                                     {"--role", !issuer.role().empty()}}) {
@@ -113,10 +116,13 @@ absl::Status Print(const StatementFlags& flags, Output& out) {
   calls.Assume(*statement.mutable_answer()->mutable_details());
   if (file.has_value()) {
     const std::string text = TextOf(statement, flags.form);
-    RETURN_IF_ERROR(file->Write(text));
-    RETURN_IF_ERROR(file->Commit());
-    if (flags.issue)
-      out.Note(absl::StrCat("statement ", statement.issued().number(), " of the register"));
+    absl::Status kept = file->Write(text);
+    if (kept.ok()) kept = file->Commit();
+    if (flags.issue) {
+      out.Note(absl::StrCat("statement ", statement.issued().number(), " of the register",
+                            kept.ok() ? "" : "; its document is lost: withdraw it"));
+    }
+    RETURN_IF_ERROR(kept);
     v1::FileWritten written;
     written.set_file(flags.output);
     written.set_bytes(text.size());

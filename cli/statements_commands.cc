@@ -14,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/server_calls.h"
+#include "cli/shown_text.h"
 #include "cli/trust_flags.h"
 #include "dpledger/v1/command.pb.h"
 #include "events/proto_json.h"
@@ -70,6 +71,11 @@ struct CheckFlags {
   std::string file;
   LedgerPlace place;
   KeyFlags keys;
+
+  void Check() const {
+    RefuseIf(place.AtRest() && keys.keys.empty() && keys.key_file.empty(), "--key",
+             "must be given with --store: who hands over a document can hand over a register");
+  }
 };
 
 absl::Status Differs(const std::string& where, const std::string& how,
@@ -133,7 +139,8 @@ absl::Status Check(const CheckFlags& flags, Output& out) {
   RETURN_IF_ERROR(out.Answer(checked));
   const v1::IssuedStatement& statement = checked.statement();
   if (statement.has_withdrawal()) {
-    return Differs(flags.file, absl::StrCat("was withdrawn: ", statement.withdrawal().reason()));
+    return Differs(flags.file,
+                   absl::StrCat("was withdrawn: ", Shown(statement.withdrawal().reason())));
   }
   const v1::Issuer& issuer = statement.issuer();
   if (issuer.has_valid_until() &&
@@ -180,7 +187,9 @@ void AddCheck(flags::App& statements, Command& chosen) {
   auto [command, flags] = AddCommand(
       statements, "check",
       "Says who issued a document that you were handed, and whether it still stands. The file must "
-      "be as it was issued, to the byte. Ends with 3 if it does not stand.",
+      "be as it was issued, to the byte. Ends with 3 if it does not stand. Whether it was "
+      "withdrawn "
+      "is the server's word, or that of the bundle's day.",
       "  dpledger statements check adult.html --server 127.0.0.1:7070\n"
       "  dpledger statements check adult.html --store register.bundle --key "
       "'ledger.example.org+…'",

@@ -59,6 +59,7 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
                const ReceiptSigner& receipts, const Log* log)
     : log_(*log),
       dial_every_(options.dial_every),
+      signing_every_(options.signing.every),
       store_(std::move(store)),
       notary_(std::move(notary)),
       signing_(std::make_unique<SigningLoop>(notary_.get(), options.signing.every, log,
@@ -158,6 +159,7 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
       return std::nullopt;
     ServerState state;
     state.signed_age = signing_->SignedAge();
+    state.signed_late = std::max(absl::Minutes(1), 3 * signing_every_);
     state.certificate_ends = front_->figures().certificate_ends;
     if (callers_ == nullptr) return state;
     const absl::StatusOr<identity::TokenTable> tokens = callers_->tokens().List();

@@ -108,6 +108,7 @@ class Server {
 
   const Log& log_;
   const absl::Duration dial_every_;
+  const absl::Duration signing_every_;
   FilterGate gate_;  // the store asks it to its end
   std::unique_ptr<LedgerStore> store_;
   std::unique_ptr<Notary> notary_;

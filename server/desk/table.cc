@@ -330,8 +330,14 @@ void AddStatementService(StatementService* service, std::vector<Method>& rows) {
   const auto all = [](const auto&) { return Resource{Resource::Kind::kProject, "projects/-"}; };
   rows.push_back(For<v1::FindStatementRequest>(
       Permission::kList, all, unary("FindStatement", &S::FindStatement, Pool::kAudit)));
-  Method list = For<v1::ListStatementsRequest>(Permission::kList, all,
-                                               unary("ListStatements", &S::ListStatements));
+  Method list = ForEach<v1::ListStatementsRequest>(
+      Permission::kList,
+      [](const auto& request) -> Demands {
+        if (request.about_case() == v1::ListStatementsRequest::ABOUT_NOT_SET)
+          return {{Permission::kList, {Resource::Kind::kProject, "projects/-"}}};
+        return {{Permission::kAsk, ResourceOf(request)}};
+      },
+      unary("ListStatements", &S::ListStatements));
   list.hide = [](Message& message, const std::function<bool(const Demand&)>& allowed) {
     auto& statements = *static_cast<v1::ListStatementsResponse&>(message).mutable_statements();
     statements.erase(std::remove_if(statements.begin(), statements.end(),

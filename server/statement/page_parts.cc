@@ -43,10 +43,10 @@ std::string ResultText(const v1::Statement& statement) {
 std::string IssuerText(const v1::IssuedStatement& issued) {
   const v1::Issuer& issuer = issued.issuer();
   return absl::StrCat(
-      "Stated by ", issuer.name(), ", ", issuer.role(), ", ", issuer.organization(), ", on ",
+      "Statement ", issued.number(), " of this server's register, of ",
       DayText(issued.issue_time()),
-      issuer.has_valid_until() ? absl::StrCat("; valid until ", DayText(issuer.valid_until())) : "",
-      ". Statement ", CountText(issued.number()), " of this server's register.");
+      issuer.has_valid_until() ? absl::StrCat(", valid until ", DayText(issuer.valid_until())) : "",
+      ". Stated by “", issuer.name(), "”, “", issuer.role(), "”, “", issuer.organization(), "”.");
 }
 
 }  // namespace dpledger::server::statement

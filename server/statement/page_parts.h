@@ -23,7 +23,8 @@ std::string SourceWords(v1::Statement::Source source);
 std::string TimeText(const v1::Statement& statement);
 // The line below the title: ε and δ, or that ε is refused.
 std::string ResultText(const v1::Statement& statement);
-// The line below that of a statement that was issued: by whom, and until when it holds.
+// The line below that of a statement that was issued: what the server says of it, then by whom it
+// is stated, in their words and in quotes.
 std::string IssuerText(const v1::IssuedStatement& issued);
 
 }  // namespace dpledger::server::statement

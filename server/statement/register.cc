@@ -199,7 +199,10 @@ absl::StatusOr<v1::ListStatementsResponse> StatementRegister::List(
     end = before;
   }
   const bool all = request.about_case() == v1::ListStatementsRequest::ABOUT_NOT_SET;
-  const uint64_t least = end > kMostLooked ? end - kMostLooked : 0;
+  // Of all, a page is so many entries, whatever they are about: its end says nothing of those that
+  // the desk leaves out.
+  const uint64_t looked = all ? static_cast<uint64_t>(wanted) : kMostLooked;
+  const uint64_t least = end > looked ? end - looked : 0;
   v1::ListStatementsResponse response;
   while (end > least && response.statements_size() < wanted) {
     RETURN_IF_ERROR(CheckWaiting(call));

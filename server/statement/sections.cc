@@ -440,13 +440,13 @@ void AddIssuer(const Facts& facts, SectionBuilder& builder) {
                     facts.issued->caller(), kRecorded, "the server does not ask who calls",
                     kNotApplicable);
   builder.Add("number", "Number in the server's register of statements",
-              CountText(facts.issued->number()), kRecorded);
+              absl::StrCat(facts.issued->number()), kRecorded);
   builder.Add(
       "how_to_check", "How to check this document",
-      "\"dpledger statements check FILE --server ADDRESS\" looks for the SHA-256 of the file "
-      "in the register, verifies the register's signature, and says whether the statement "
-      "was withdrawn. In the register's bundle the entry of this number holds the SHA-256: "
-      "with that no server is needed",
+      "\"dpledger statements check FILE --server ADDRESS --key KEY\" looks for the SHA-256 of "
+      "the file in the register, verifies by the server's public key that the register was "
+      "signed, and says what the server knows of a withdrawal. In the register's bundle the "
+      "entry of this number holds the SHA-256: with that no server is needed",
       kNote);
 }
 

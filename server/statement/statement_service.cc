@@ -1,9 +1,11 @@
 #include "server/statement/statement_service.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/hex.h"
@@ -97,7 +99,12 @@ absl::Status Answer(const questions::Subject& subject, const v1::AccountingOptio
   return absl::OkStatus();
 }
 
-// Texts that people answer with their name for.
+bool HasAny(const std::string& text, std::initializer_list<absl::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](absl::string_view part) { return absl::StrContains(text, part); });
+}
+
+// Texts that people answer with their name for, and that documents quote.
 absl::Status CheckIssuer(const v1::Issuer& issuer, absl::Time now) {
   const std::pair<const char*, const std::string&> texts[] = {
       {"issuer.organization", issuer.organization()},
@@ -105,9 +112,12 @@ absl::Status CheckIssuer(const v1::Issuer& issuer, absl::Time now) {
       {"issuer.role", issuer.role()}};
   for (const auto& [field, text] : texts) {
     RETURN_IF_ERROR(events::Text(1, kMostIssuerBytes, field, text));
-    if (statement::Shown(text) != text || text.find('\n') != text.npos) {
-      return FieldError(field, absl::StrCat("must be one line without hidden characters, got ",
-                                            events::Quoted(text)));
+    if (statement::Shown(text) != text || text.front() == ' ' || text.back() == ' ' ||
+        HasAny(text, {"\n", "  ", "\u00a0", "\u3000", "\u202f", "\u205f", "\u1680", "“", "”"})) {
+      return FieldError(field,
+                        absl::StrCat("must be one line with single blanks between its words, "
+                                     "without hidden characters and “”, got ",
+                                     events::Quoted(text)));
     }
   }
   if (!issuer.has_valid_until()) return absl::OkStatus();
@@ -117,7 +127,8 @@ absl::Status CheckIssuer(const v1::Issuer& issuer, absl::Time now) {
       until <= absl::ToUnixSeconds(now)) {
     return FieldError(
         "issuer.valid_until",
-        absl::StrCat("must be a day in the future, at 00:00 UTC, got ", until, " s after 1970"));
+        absl::StrCat("must be a day in the future, at 00:00 UTC, got ",
+                     absl::FormatTime(absl::FromUnixSeconds(until), absl::UTCTimeZone())));
   }
   return absl::OkStatus();
 }

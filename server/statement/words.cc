@@ -22,7 +22,10 @@ constexpr int kDigits = 4;
 // Controls, marks and overrides of direction, isolates, zero-width characters, separators of lines
 // that are no '\n', and tags: what makes a text look like another one.
 bool IsHidden(char32_t c) {
-  return (c < 0x20 && c != '\n') || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c ||
+  return (c < 0x20 && c != '\n') || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x34f ||
+         c == 0x61c || c == 0x115f || c == 0x1160 || c == 0x17b4 || c == 0x17b5 ||
+         (c >= 0x180b && c <= 0x180f) || c == 0x2800 || c == 0x3164 || c == 0xffa0 ||
+         (c >= 0xfe00 && c <= 0xfe0f) || (c >= 0xe0100 && c <= 0xe01ef) ||
          (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
          (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
          (c >= 0xe0000 && c <= 0xe007f);

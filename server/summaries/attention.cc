@@ -21,7 +21,6 @@ using Item = v1::AttentionItem;
 constexpr double kNearly = 0.8;
 constexpr absl::Duration kSilent = absl::Hours(14 * 24);
 constexpr absl::Duration kSoon = absl::Hours(14 * 24);
-constexpr absl::Duration kSignedLate = absl::Minutes(1);
 
 constexpr char kNoBound[] =
     "What it released was not made private, or has no bound that anybody knows. Nothing is "
@@ -61,7 +60,10 @@ constexpr char kCertificateText[] =
 constexpr char kTokenText[] =
     "Whatever uses it is refused from then on. Give it a new one: dpledger admin token rotate.";
 
-std::string Percent(double share) { return absl::StrCat(std::floor(100 * share), " %"); }
+// In steps: each one is another thing to act on.
+std::string Percent(double share) {
+  return share >= 0.99 ? "99 %" : share >= 0.95 ? "95 %" : share >= 0.9 ? "90 %" : "80 %";
+}
 
 std::string Counted(uint64_t count, const char* one, const char* more) {
   return absl::StrCat(count, " ", count == 1 ? one : more);
@@ -86,10 +88,16 @@ class OfLedger {
     const v1::Ledger& ledger = row_.ledger;
     for (const v1::WriterStatus& writer : ledger.writers()) {
       if (writer.missing_spools().empty() && writer.more_missing_spools() == 0) continue;
+      std::string opened;  // the entries that began them
+      for (const v1::MissingSpool& spool : writer.missing_spools())
+        absl::StrAppend(&opened, opened.empty() ? "" : ", ", spool.opened_sequence());
+      if (writer.more_missing_spools()) opened += " and more";
       Add(Item::MISSING_SPOOL,
-          absl::StrCat("writer ", writer.writer(),
-                       " was opened again, and the spool of its earlier "
-                       "process was never delivered"),
+          absl::StrCat(
+              "writer ", writer.writer(),
+              " was opened again, and the spool of its earlier process was never delivered "
+              "(entry ",
+              opened, ")"),
           kMissingSpool);
     }
     if (ledger.state() == v1::SEALED && ledger.open_writer_count() > 0) {
@@ -111,8 +119,8 @@ class OfLedger {
     } else if (share >= kNearly && row_.ledger.state() != v1::SEALED) {
       const bool is_budget = row_.ledger.declaration().kind() == v1::BUDGET;
       Add(Item::NEARLY_SPENT,
-          absl::StrCat(Percent(share),
-                       is_budget ? " of this budget is granted" : " of its filter is spent"),
+          absl::StrCat(Percent(share), is_budget ? " and more of this budget is granted"
+                                                 : " and more of its filter is spent"),
           kNearlySpent);
     }
   }
@@ -161,7 +169,8 @@ void AddAttention(const LedgerRow& row, absl::Time now, std::vector<Item>& items
   if (row.ledger.state() != v1::SEALED && row.ledger.declaration().kind() != v1::BUDGET &&
       summary.has_last_entry_time() && now - last >= kSilent) {
     add.Add(Item::SILENT,
-            absl::StrCat("open, and no entry for ", (now - last) / absl::Hours(24), " days"),
+            absl::StrCat("open, and no entry since ",
+                         absl::FormatTime("%Y-%m-%d", last, absl::UTCTimeZone())),
             kSilentText);
   }
 }
@@ -176,7 +185,7 @@ void AddAttention(const std::vector<v1::DatasetSummary>& datasets, std::vector<I
     Item& item = items.emplace_back();
     item.set_reason(Item::TOTAL_REFUSED);
     item.add_datasets(dataset.name());
-    item.set_title(absl::StrCat("its ", dataset.ledger_count(), " runs cannot be added up"));
+    item.set_title("its runs cannot be added up");
     item.set_message(absl::StrCat(refusal.message(), ". ", kNoTotal));
   }
   for (auto& [shape, names] : alike) {
@@ -199,7 +208,13 @@ void AddAttention(const ServerState& server, absl::Time now, std::vector<Item>& 
   const auto day = [](absl::Time time) {
     return absl::FormatTime("%Y-%m-%d", time, absl::UTCTimeZone());
   };
-  if (server.signed_age >= kSignedLate) add(Item::SIGNED_LATE, "ledgers do not get signed", kLate);
+  if (server.signed_age >= server.signed_late) {
+    add(Item::SIGNED_LATE,
+        absl::StrCat(
+            "no ledger was signed since ",
+            absl::FormatTime("%Y-%m-%d %H:%M UTC", now - server.signed_age, absl::UTCTimeZone())),
+        kLate);
+  }
   if (server.certificate_ends.has_value() && *server.certificate_ends - now < kSoon) {
     add(Item::CERTIFICATE_ENDS,
         absl::StrCat("the server's certificate ends on ", day(*server.certificate_ends)),
@@ -212,12 +227,12 @@ void AddAttention(const ServerState& server, absl::Time now, std::vector<Item>& 
   }
 }
 
-std::string IdOf(const Item& item) {
+std::string IdOf(const Item& item, const std::set<std::string>& projects) {
   constexpr size_t kBytes = 8;
-  const bool grows = item.reason() == Item::SILENT || item.reason() == Item::NEARLY_SPENT;
-  const std::string matter =
-      absl::StrCat(item.reason(), "\n", item.ledger(), "\n", absl::StrJoin(item.datasets(), "\n"),
-                   "\n", grows ? "" : item.title());
+  const std::string matter = absl::StrJoin(
+      {absl::StrCat(item.reason()), item.ledger(), absl::StrJoin(item.datasets(), "\n"),
+       item.title(), item.message(), absl::StrJoin(projects, "\n")},
+      "\n");
   return HexEncode(merkle::ToBytes(merkle::Sha256({matter})).substr(0, kBytes));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ void AddAttention(const std::vector<v1::DatasetSummary>& datasets,
 
 // What is the matter with the server itself.
 struct ServerState {
-  absl::Duration signed_age;  // since something last showed that ledgers get signed
+  absl::Duration signed_age;   // since something last showed that ledgers get signed
+  absl::Duration signed_late;  // from when on that is too long
   std::optional<absl::Time> certificate_ends;
   struct Token {
     std::string caller;
@@ -31,9 +33,10 @@ struct ServerState {
 };
 void AddAttention(const ServerState& server, absl::Time now, std::vector<v1::AttentionItem>& items);
 
-// The item's id: the same as long as the same is the matter. One more correction is another matter;
-// a day more of silence, or a percent more of a filter, is not.
-std::string IdOf(const v1::AttentionItem& item);
+// The item's id: the same as long as the same is the matter, as its title and message say it. Of
+// data sets, `projects` are those of the ledgers that it is about: another reader, who sees others,
+// has another item.
+std::string IdOf(const v1::AttentionItem& item, const std::set<std::string>& projects);
 // By which items stand: the gravest first, and then by name; those that are acknowledged last.
 std::string PlaceOf(const v1::AttentionItem& item);
 

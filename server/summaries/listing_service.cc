@@ -258,9 +258,12 @@ absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const s
   std::vector<v1::AttentionItem> items;
   for (const DamagedLedger& ledger : DamagedOf(parent, call)) AddAttention(ledger, items);
   std::map<std::string, LedgerRows> by_name;
+  std::map<std::string, std::set<std::string>> projects_of;  // by data set
   RETURN_IF_ERROR(ForEachVisible(parent, "", call, [&](std::shared_ptr<const LedgerRow> row) {
     if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
     AddAttention(*row, now, items);
+    const std::string& name = row->ledger.name();
+    projects_of[row->ledger.declaration().dataset()].insert(name.substr(0, name.find('/', 9)));
     by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
     return true;
   }));
@@ -278,7 +281,13 @@ absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const s
     if (const auto state = state_for_(call.caller); state.has_value())
       AddAttention(*state, now, items);
   }
-  for (v1::AttentionItem& item : items) item.set_id(IdOf(item));
+  for (v1::AttentionItem& item : items) {
+    std::set<std::string> projects;
+    if (item.ledger().empty()) {
+      for (const std::string& dataset : item.datasets()) projects.merge(projects_of[dataset]);
+    }
+    item.set_id(IdOf(item, projects));
+  }
   if (notes_ != nullptr) RETURN_IF_ERROR(notes_->AddTo(items, call));
   return items;
 }
@@ -341,7 +350,8 @@ absl::StatusOr<v1::AttentionItem> ListingService::NoteAttention(
   note.set_id(found->id());
   note.set_reason(found->reason());
   note.set_ledger(found->ledger());
-  *note.mutable_datasets() = found->datasets();
+  // Names that look alike are many; the id tells which.
+  if (found->datasets_size() == 1) *note.mutable_datasets() = found->datasets();
   note.set_acknowledged(request.acknowledged());
   note.set_assigned_to(request.assigned_to());
   note.set_text(request.text());

@@ -82,6 +82,7 @@ TEST_F(Statements, SignatureIsThatOfTheKeyThatIsGiven) {
   std::istringstream lines(keys.out);
   std::string key;
   std::getline(lines, key);
+  const std::string own_key = key;
   const RunResult verified = Check(file, {"--key", key});
   EXPECT_EQ(verified.exit_code, 0) << verified.err;
   EXPECT_THAT(verified.out, HasSubstr("signed by a key of yours"));
@@ -98,7 +99,11 @@ TEST_F(Statements, SignatureIsThatOfTheKeyThatIsGiven) {
   EXPECT_EQ(wrong.exit_code, 3) << wrong.out;
   EXPECT_THAT(wrong.err, HasSubstr("signature"));
   // Without a server.
-  const RunResult at_rest = Dpledger({"statements", "check", file, "--store", bundle});
+  const RunResult trusting = Dpledger({"statements", "check", file, "--store", bundle});
+  EXPECT_EQ(trusting.exit_code, 2);
+  EXPECT_THAT(trusting.err, HasSubstr("--key: must be given with --store"));
+  const RunResult at_rest =
+      Dpledger({"statements", "check", file, "--store", bundle, "--key", own_key});
   EXPECT_EQ(at_rest.exit_code, 0) << at_rest.err;
   EXPECT_THAT(at_rest.out, HasSubstr("A unit, controller, An office"));
 }
@@ -130,6 +135,8 @@ TEST_F(Statements, NothingIsIssuedWithoutAPlaceForTheDocument) {
     return Run(words);
   };
   EXPECT_THAT(with({}).err, HasSubstr("--output: must name a file with --issue"));
+  EXPECT_THAT(with({"--output", folder_.Write("there", "x")}).err,
+              HasSubstr("--output: must name a new file"));
   EXPECT_THAT(with({"--output", "-"}).err, HasSubstr("--output: must name a file"));
   EXPECT_EQ(with({"--output", folder_.File("no/such/folder")}).exit_code, 1);
   EXPECT_THAT(with({"--output", folder_.File("x"), "--valid-until", "2099"}).err,

@@ -4,9 +4,12 @@ where it did not arrive or something else is the matter.
 
 usage: notify.py SOURCE BIN
 """
+import contextlib
+import fcntl
 import hashlib
 import hmac
 import http.server
+import io
 import json
 import pathlib
 import socketserver
@@ -15,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 import xml.etree.ElementTree as ElementTree
 from email import message_from_bytes, policy
@@ -203,6 +207,78 @@ class Notify(unittest.TestCase):
         self.assertIn("refused nobody@example.org", error)
         self.assertEqual(self.notify(*self.mailed(), state="other"), (0, ""))
 
+    def test_what_fails_on_one_way_is_not_told_again_on_another(self):
+        self.adaptive("one")
+        both = self.mailed() + ["--mail-to", "nobody@example.org"]
+        for _ in range(3):
+            code, error = self.notify(*both, "--atom", self.folder / "no/such/feed")
+            self.assertEqual(code, 1)
+            self.assertIn("refused nobody@example.org", error)
+            self.assertNotIn("Traceback", error)
+        self.assertEqual(len(self.relay.got), 1)
+
+    def test_what_is_not_listed_for_a_while_is_not_told_again(self):
+        self.adaptive("one")
+        self.notify(*self.hooked())
+        silent = self.folder / "silent"
+        silent.write_text("#!/bin/sh\necho '{\"items\":[]}'\n")
+        silent.chmod(0o755)
+        self.assertEqual(self.notify(*self.hooked(), "--dpledger", silent), (0, ""))
+        self.notify(*self.hooked())
+        self.assertEqual(len(self.hook.got), 1)
+
+    def test_a_run_beside_another_ends_at_once(self):
+        self.adaptive("one")
+        lock = open(self.folder / "state.lock", "w")
+        self.addCleanup(lock.close)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        code, error = self.notify(*self.hooked())
+        self.assertEqual(code, 1)
+        self.assertIn("another run has", error)
+        self.assertEqual(self.hook.got, [])
+
+    def test_a_receiver_that_drips_ends_with_the_run(self):
+        self.adaptive("one")
+
+        class Drip(socketserver.BaseRequestHandler):
+            def handle(self):
+                with contextlib.suppress(OSError):  # the run has ended
+                    for _ in range(100):
+                        self.request.sendall(b"x")
+                        time.sleep(.1)
+
+        drip = serve(socketserver.ThreadingTCPServer, Drip)
+        self.addCleanup(drip.server_close)
+        self.addCleanup(drip.shutdown)
+        program = types.ModuleType("program")
+        exec((SOURCE / "deploy/dpledger-notify").read_text(), program.__dict__)
+        program.RUN_S = 2
+        began = time.monotonic()
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            code = program.main(["--state", str(self.folder / "state"), "--dpledger", str(BIN / "dpledger"),
+                                 "--webhook", "http://127.0.0.1:%d/" % drip.server_address[1], "--webhook-secret-file",
+                                 str(self.folder / "secret"), "--", "--server", self.address])
+        self.assertEqual(code, 1)
+        self.assertIn("took more than 2 s", said.getvalue())
+        self.assertLess(time.monotonic() - began, 6)
+
+    def test_an_answer_that_is_no_http_is_named(self):
+        self.adaptive("one")
+
+        class Garbage(socketserver.BaseRequestHandler):
+            def handle(self):
+                self.request.recv(65536)
+                self.request.sendall(b"garbage\r\n\r\n")
+
+        garbage = serve(socketserver.ThreadingTCPServer, Garbage)
+        self.addCleanup(garbage.server_close)
+        self.addCleanup(garbage.shutdown)
+        code, error = self.notify("--webhook", "http://127.0.0.1:%d/" % garbage.server_address[1],
+                                  "--webhook-secret-file", self.folder / "secret", *self.mailed())
+        self.assertEqual(code, 1)
+        self.assertIn("no answer of HTTP", error)
+        self.assertEqual(len(self.relay.got), 1)
+
     def test_a_feed_has_all_that_is_open(self):
         self.adaptive("one", ODD)
         feed = self.folder / "feed.xml"
@@ -226,18 +302,29 @@ class Notify(unittest.TestCase):
         for words, wanted in [
                 ([], "give --webhook"),
                 (["--webhook", hook], "go together"),
+                (["--webhook", hook + "T0KEN x", "--webhook-secret-file", secret], "without blanks"),
+                (["--webhook", hook, "--webhook-url-file", secret], "must not be given beside"),
+                (["--webhook-url-file", secret, "--webhook-secret-file", secret], "must be https://"),
+                (["--webhook", hook, "--webhook-secret-file", "/no/such"], "/no/such: No such file"),
+                (["--mail-relay", "host:port"], "must be HOST"),
+                (self.mailed("a@b.c,d@e.f"), "must be one address"),
+                (self.mailed("a@[x"), "must be one address"),
                 (["--webhook", "http://example.org/", "--webhook-secret-file", secret], "must be https://"),
                 (["--webhook", "file:///etc/passwd", "--webhook-secret-file", secret], "must be https://"),
                 (["--webhook", hook, "--webhook-secret-file", str(self.folder / "short")], "at least 16 bytes"),
                 (["--mail-relay", "localhost"], "needs --mail-from"),
-                (self.mailed("a@b\nBcc: c@d"), "control characters"),
+                (self.mailed("a@b\nBcc: c@d"), "must be one address"),
                 (self.mailed() + ["--mail-login-file", secret], "without TLS")]:
             code, error = self.notify(*words)
             self.assertNotEqual(code, 0, words)
             self.assertIn(wanted, error)
-        (self.folder / "state").write_text("{}")
-        code, error = self.notify(*self.hooked())
-        self.assertIn("is no state of this program", error)
+            self.assertNotIn("T0KEN", error)
+            self.assertNotIn("Traceback", error)
+        for wrong in ("{}", '{"items": {"x": 5}}', '{"items": []}', "x"):
+            (self.folder / "state").write_text(wrong)
+            code, error = self.notify(*self.hooked())
+            self.assertEqual(code, 1)
+            self.assertIn("is no state of this program", error)
         self.assertEqual((self.hook.got, self.relay.got), ([], []))
 
     def test_a_server_that_is_away_is_said(self):

@@ -110,9 +110,9 @@ TEST_F(AttentionOfLedger, TellsOfFiltersAndBudgetsNearTheirBound) {
   spending.set_spent(1.59);
   EXPECT_THAT(Items(), IsEmpty());
   spending.set_spent(1.6);
-  ExpectOne(Item::NEARLY_SPENT, "80 % of its filter is spent");
+  ExpectOne(Item::NEARLY_SPENT, "80 % and more of its filter is spent");
   ledger_.mutable_declaration()->set_kind(v1::BUDGET);
-  ExpectOne(Item::NEARLY_SPENT, "80 % of this budget is granted");
+  ExpectOne(Item::NEARLY_SPENT, "80 % and more of this budget is granted");
   spending.set_crossed(true);
   ExpectOne(Item::OVERSPENT, "more than its filter allows");
   spending.set_budget("projects/p/datasets/d/budgets/b");
@@ -127,7 +127,7 @@ TEST_F(AttentionOfLedger, HearsThatARunIsSilent) {
       absl::ToUnixSeconds(kNow - absl::Hours(14 * 24) + absl::Minutes(1)));
   EXPECT_THAT(Items(), IsEmpty());
   summary_.mutable_last_entry_time()->set_seconds(absl::ToUnixSeconds(kNow - absl::Hours(14 * 24)));
-  ExpectOne(Item::SILENT, "no entry for 14 days");
+  ExpectOne(Item::SILENT, "open, and no entry since 20");
   ledger_.set_state(v1::SEALED);
   EXPECT_THAT(Items(), IsEmpty());
 }
@@ -173,6 +173,7 @@ TEST(AttentionOfServer, NamesWhatEndsWithinTwoWeeksAndWhatIsNotSigned) {
   };
   const absl::Duration two_weeks = absl::Hours(14 * 24);
   ServerState state;
+  state.signed_late = absl::Minutes(1);
   state.signed_age = absl::Seconds(59);
   EXPECT_THAT(titles(state), IsEmpty()) << "plain text, no tokens";
   state.certificate_ends = kNow + two_weeks;
@@ -182,7 +183,7 @@ TEST(AttentionOfServer, NamesWhatEndsWithinTwoWeeksAndWhatIsNotSigned) {
   state.certificate_ends = kNow + two_weeks - absl::Seconds(1);
   state.tokens[0].ends = kNow - absl::Hours(1);
   EXPECT_THAT(titles(state),
-              ElementsAre("SIGNED_LATE ledgers do not get signed",
+              ElementsAre("SIGNED_LATE no ledger was signed since 2027-01-15 07:59 UTC",
                           "CERTIFICATE_ENDS the server's certificate ends on 2027-01-29",
                           "TOKEN_ENDS the token of token:a ends on 2027-01-15"));
 }

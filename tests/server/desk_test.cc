@@ -188,8 +188,10 @@ TEST(Permissions, RefusedCallsStoreNothing) {
   sealed.set_ledger(kLedger);
   sealed.add_datasets("adult");
   sealed.set_title("sealed while 1 writer had not closed");
+  sealed.set_message(
+      "They never said that they had released no more than the record holds. Ask who ran them.");
   v1::NoteAttentionRequest note;
-  note.set_id(IdOf(sealed));
+  note.set_id(IdOf(sealed, {}));
   note.set_ledger(kLedger);
   // In an order in which all of them work.
   const std::string service = "/dpledger.v1.LedgerService/";

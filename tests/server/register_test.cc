@@ -111,11 +111,11 @@ TEST_F(RegisterTest, DocumentsSayWhoStatesThemAndTheRegisterHoldsTheirHashes) {
   const std::string until =
       absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(day), absl::UTCTimeZone());
   EXPECT_THAT(statement_.html(),
-              HasSubstr("Stated by The data office, controller, An &lt;organization&gt;, on "));
+              HasSubstr("Stated by “The data office”, “controller”, “An &lt;organization&gt;”."));
   EXPECT_THAT(statement_.markdown(),
-              HasSubstr("Stated by The data office, controller, An \\<organization\\>, on "));
+              HasSubstr("Stated by “The data office”, “controller”, “An \\<organization\\>”"));
   for (const std::string& page : {statement_.html(), statement_.markdown()}) {
-    EXPECT_THAT(page, HasSubstr("; valid until " + until));
+    EXPECT_THAT(page, HasSubstr(", valid until " + until));
     EXPECT_THAT(page, HasSubstr("Statement 1 of this server"));
     EXPECT_THAT(page, HasSubstr("9. Who states it"));
   }
@@ -195,6 +195,9 @@ TEST_F(RegisterTest, ListsTheNewestFirstByWhatTheyAreAbout) {
   std::string next;
   EXPECT_THAT(List("page_size: 3", &next), ElementsAre(4, 3, 2));
   EXPECT_THAT(List("page_size: 3 page_token: '" + next + "'"), ElementsAre(1));
+  // What a page of all holds says nothing of what else there is: it is so many entries.
+  EXPECT_THAT(List("page_size: 1 dataset: 'other'", &next), ElementsAre());
+  EXPECT_EQ(next, "");
   v1::ListStatementsRequest wrong;
   wrong.set_page_size(1001);
   EXPECT_TRUE(IsFieldError(Call(*statements_, &Stub::ListStatements, wrong), "page_size",
@@ -218,7 +221,12 @@ TEST_F(RegisterTest, NothingIsEnteredOfWhatIsRefused) {
   refused(one + "issuer { organization: 'o' name: 'n\\nx' role: 'r' }", "issuer.name",
           "must be one line");
   refused(one + "issuer { organization: 'o' name: 'n\u202E' role: 'r' }", "issuer.name",
-          "must be one line without hidden");
+          "must be one line with single");
+  for (const char* odd :
+       {" o", "o ", "o  o", "\u00a0", "o\u3164", "\u2800", "o\ufe0f", "“o”", " "}) {
+    refused(absl::StrCat(one, "issuer { name: 'n' role: 'r' organization: '", odd, "' }"),
+            "issuer.organization", "must be one line");
+  }
   refused(absl::StrCat(one, "issuer { name: 'n' role: 'r' organization: '", std::string(257, 'o'),
                        "' }"),
           "issuer.organization", "must");

@@ -288,15 +288,17 @@ export const cases = {
       await tab.click("dialog >> text=Issue it");
       await says(tab, "issuer.valid_until: must be a day in the future");
       await tab.fill("dialog >> input[type=date]", "2099-01-01");
-      await tab.click("dialog >> text=Issue it");
-      await says(tab, "Statement 1 of the register");
       const [download] = await Promise.all([
         tab.waitForEvent("download"),
-        tab.click("dialog >> text=Save the document"),
+        tab.click("dialog >> text=Issue it"),
       ]);
+      await says(tab, "Statement 1 of the register was saved");
       const file = join(server.folder, "issued.html");
       await download.saveAs(file);
-      assert.match(readFileSync(file, "utf8"), /Stated by Data unit, controller, &lt;b&gt;Office/);
+      assert.match(
+        readFileSync(file, "utf8"),
+        /Stated by “Data unit”, “controller”, “&lt;b&gt;Office/,
+      );
       await tab.click("dialog >> [aria-label=Close]");
       await says(tab, "is valid until 2099-01-01");
       const { statements } = await server.call("StatementService/ListStatements", {});
@@ -319,6 +321,7 @@ export const cases = {
       });
       await check(file);
       await says(tab, ": a run was missing");
+      await says(tab, "issued.html is statement 1, which was withdrawn");
       assert.deepEqual(trouble, []);
       await context.close();
     },

@@ -1,29 +1,29 @@
 // Whether a register of statements (docs/statements.md) holds a document: its entries are notes of
 // JSON, of which one has the document's SHA-256, and a later one may withdraw that statement.
 import type { StatementNote } from "../api/types";
+import { BODY, noteText, scan } from "./scan";
 
 // Of a statement that somebody was handed.
 export interface Document {
   name: string;
   sha256: string; // in hexadecimal
 }
-const decoder = new TextDecoder();
-
 export class DocumentCheck {
   private issued: StatementNote["issued"];
   private withdrawal: StatementNote["withdrawal"];
+  private unread: number | undefined; // the first entry that should be a note, and cannot be read
 
   constructor(private readonly document: Document) {}
 
-  // The entry stands in the bytes as it is hashed. What is no note of a statement is passed over.
+  // Every entry, in order. The first one is the declaration.
   take(bytes: Uint8Array, from: number, to: number) {
-    const text = decoder.decode(bytes.subarray(from, to));
-    const wanted = this.issued ? '{"withdrawal":' : this.document.sha256;
-    if (!text.includes(wanted)) return;
+    const { body, sequence, from: start, to: end } = scan(bytes, from, to);
+    if (body !== BODY.note) return;
     let note: StatementNote;
     try {
-      note = JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
+      note = JSON.parse(noteText(bytes, start, end));
     } catch {
+      this.unread ??= sequence;
       return;
     }
     const { issued, withdrawal } = note;
@@ -37,6 +37,8 @@ export class DocumentCheck {
     const { name } = this.document;
     if (!origin.endsWith("/projects/statements/ledgers/register"))
       return { outcome: "missing", text: `This is no register of statements: ${origin}.` };
+    if (this.unread !== undefined)
+      return { outcome: "missing", text: `Entry ${this.unread} of the register cannot be read.` };
     if (!this.issued) {
       const why = "it was changed, was not issued, or was issued later or by another server";
       return { outcome: "missing", text: `No entry has the SHA-256 of ${name}: ${why}.` };

@@ -7,9 +7,11 @@ interface Scanned {
   counter: number;
   minute: number;
   body: number;
+  from: number; // of the body's bytes
+  to: number;
 }
 
-const out: Scanned = { sequence: 0, writer: "", counter: 0, minute: -1, body: 0 };
+const out: Scanned = { sequence: 0, writer: "", counter: 0, minute: -1, body: 0, from: 0, to: 0 };
 let at = 0;
 function varint(bytes: Uint8Array, end: number): number {
   let value = 0;
@@ -67,14 +69,24 @@ export function scan(bytes: Uint8Array, from: number, end: number): Scanned {
         if (at !== start + size) throw new RangeError("a time that is no whole second");
       } else if (number >= 10) {
         if (out.body) throw new RangeError("two bodies");
-        out.body = number;
+        [out.body, out.from, out.to] = [number, start, at];
       }
     } else throw new RangeError(`wire type ${wire}`);
   }
   return out;
 }
+// The text of a note, whose bytes these are.
+export function noteText(bytes: Uint8Array, from: number, to: number): string {
+  if (from === to) return "";
+  at = from;
+  if (varint(bytes, to) !== 10) throw new RangeError("no note");
+  const size = varint(bytes, to);
+  if (at + size !== to) throw new RangeError("a note with more than a text");
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(at, to));
+}
 export const BODY = {
   declaration: 11,
+  note: 13,
   seal: 15,
   fork: 17,
   keyRotate: 19,

@@ -161,7 +161,12 @@ function verdictOf({ running, name, source }: VerdictProps): Verdict {
         key: "by no key that you gave",
         document: "and your document does not stand",
       }[missing.id as string] ?? "without a witness of yours";
-    return { shape: "attend", tone: "warn", title: `${title}, ${asked}`, text: missing.text };
+    return {
+      shape: "attend",
+      tone: "warn",
+      title: `${title}, ${asked}`,
+      text: visible(missing.text),
+    };
   }
   const received = new Date(running.started).toLocaleTimeString();
   const open = [

@@ -71,6 +71,8 @@ export function Register({ ledger, dataset, version }: RegisterProps) {
       {list.data &&
         (statements.length ? (
           <Table columns={COLUMNS} rows={statements.map(rowOf)} />
+        ) : nextPageToken ? (
+          <p class="muted">None of the newest is.</p>
         ) : (
           <p class="muted">
             None was issued{ledger || dataset !== undefined ? " about this" : ""}.
@@ -98,6 +100,7 @@ export function CheckDocument() {
     }
   };
   const { file = "", one } = found ?? {};
+  const fate = one?.withdrawal ? "which was withdrawn" : "as it was issued";
   const stands = one && !one.withdrawal && !isOver(one.issuer ?? {});
   return (
     <Card title="Were you handed a statement?">
@@ -118,7 +121,7 @@ export function CheckDocument() {
           <Notice
             shape={stands ? "held" : "attend"}
             tone={stands ? "held" : "warn"}
-            title={`${visible(file)} is statement ${one.number}, as it was issued`}
+            title={`${visible(file)} is statement ${one.number}, ${fate}`}
           >
             By the word of this server. “dpledger statements check” verifies it by the register’s
             signature.
@@ -141,15 +144,23 @@ export function Issue({ request, issued, close, save }: IssueProps) {
   const [issuer, setIssuer] = useState<Issuer>({});
   const [made, setMade] = useState<Statement>();
   const [error, setError] = useState<CallError>();
+  const [busy, setBusy] = useState(false);
   const submit = async (event: Event) => {
     event.preventDefault();
     setError(undefined);
+    setBusy(true);
     try {
-      setMade(await call("StatementService/IssueStatement", { statement: request, issuer }));
+      const statement = await call("StatementService/IssueStatement", {
+        statement: request,
+        issuer,
+      });
+      save(statement); // at once: nobody else has it
+      setMade(statement);
       issued();
     } catch (failed) {
       setError(failed as CallError);
     }
+    setBusy(false);
   };
   const field = (name: "organization" | "name" | "role", label: string) => (
     <label class="field">
@@ -162,15 +173,15 @@ export function Issue({ request, issued, close, save }: IssueProps) {
     </label>
   );
   return (
-    <Dialog title="Issue a statement" close={close}>
+    <Dialog title="Issue a statement" close={busy ? () => {} : close}>
       {made ? (
         <>
           <p>
-            Statement {made.issued?.number} of the register. Keep the document: the register holds
-            its hash alone.
+            Statement {made.issued?.number} of the register was saved as a file. Keep it: the
+            register holds its hash alone.
           </p>
           <Button class="button primary" onClick={() => save(made)}>
-            Save the document
+            Save it again
           </Button>
         </>
       ) : (
@@ -184,7 +195,7 @@ export function Issue({ request, issued, close, save }: IssueProps) {
             {field("name", "Person or office")}
             {field("role", "Role")}
             <label class="field">
-              Valid until (UTC), if at all
+              Valid until this day begins (UTC)
               <input
                 type="date"
                 onInput={({ currentTarget: { value } }) =>
@@ -194,7 +205,7 @@ export function Issue({ request, issued, close, save }: IssueProps) {
             </label>
           </div>
           {error && <Failed error={error} what="the statement" />}
-          <Button class="button primary" type="submit">
+          <Button class="button primary" type="submit" disabled={busy}>
             Issue it
           </Button>
         </form>
