@@ -89,7 +89,7 @@ def _hidden_names(code):
                 outer.append(token[0])
         for statement in "".join(outer).split(";"):
             names |= _name_of(" ".join(statement.split()))
-    return names - {"requires"}
+    return names - {"requires", "static_assert"}
 
 
 def _name_of(statement):
