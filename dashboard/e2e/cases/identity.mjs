@@ -92,7 +92,7 @@ export const cases = {
             server,
             name,
             "auditor *",
-            ...(name === "expires" ? ["--expires-in", "4s"] : []),
+            ...(name === "expires" ? ["--expires-in", "8s"] : []),
           ),
         );
         await until(tab, () => document.querySelector(".epsilon"));
