@@ -284,7 +284,10 @@ absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const s
   for (v1::AttentionItem& item : items) {
     std::set<std::string> projects;
     if (item.ledger().empty()) {
-      for (const std::string& dataset : item.datasets()) projects.merge(projects_of[dataset]);
+      for (const std::string& dataset : item.datasets()) {
+        const std::set<std::string>& more = projects_of[dataset];
+        projects.insert(more.begin(), more.end());
+      }
     }
     item.set_id(IdOf(item, projects));
   }

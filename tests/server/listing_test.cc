@@ -375,6 +375,30 @@ TEST_F(Listing, WhatIsAcknowledgedStandsLastAsLongAsTheSameIsTheMatter) {
                            "assigned_to", "must"));
 }
 
+// What is said of a data set's total by those who see one project is not said of another one's.
+TEST_F(Listing, OfADataSetAnItemIsAboutTheProjectsThatAreSeen) {
+  running_.Create(Name("z"));
+  running_.Create(Name("y"), [](v1::Declaration& d) { d.set_unit_of_privacy("user"); });
+  running_.Create("projects/q/ledgers/c", [](v1::Declaration& d) { d.set_dataset("adu1t"); });
+  const auto ids = [&] {
+    Summarised();
+    Datasets();  // waits for the totals
+    v1::ListAttentionRequest request;
+    request.set_parent("projects/-");
+    v1::ListAttentionResponse response;
+    EXPECT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response)));
+    std::map<v1::AttentionItem::Reason, std::string> found;
+    for (const v1::AttentionItem& item : response.items())
+      if (item.ledger().empty() && !item.datasets().empty()) found[item.reason()] = item.id();
+    return found;
+  };
+  const auto before = ids();
+  ASSERT_EQ(before.size(), 2u) << "the total of adult, and the names";
+  EXPECT_EQ(ids(), before);
+  running_.Create("projects/r/ledgers/w");  // over adult
+  for (const auto& [reason, id] : ids()) EXPECT_NE(id, before.at(reason)) << reason;
+}
+
 TEST_F(Listing, TotalSaysWhichGuaranteeItIs) {
   for (const char* id : {"a", "b"}) {
     running_.Create(Name(id));
