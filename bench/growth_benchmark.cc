@@ -3,7 +3,7 @@
 //
 //   growth_benchmark [--seconds S]
 //
-// The ledgers are those of bench/many_ledgers.h, signed. Prints one JSON object: the start until
+// The ledgers have one batch each, and are signed. Prints one JSON object: the start until
 // calls are answered, lists over gRPC (medians of five), ε of one ledger again, memory for each
 // ledger, and the processor time of a server that nobody asks, and that still looks at the evidence
 // that its start has left (server/signing/evidence_check.h).
@@ -14,14 +14,18 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "bench/local_server.h"
-#include "bench/many_ledgers.h"
+#include "bench/new_ledger.h"
 #include "bench/program.h"
+#include "bench/store_load.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "tests/ledger_store/postgres_server.h"
@@ -31,6 +35,39 @@ namespace {
 
 constexpr int kTimes = 5;
 constexpr uint32_t kPage = 1000;
+
+std::string LedgerCalled(int number) {
+  return absl::StrFormat("projects/bench/ledgers/l%06d", number);
+}
+
+// One batch of two kinds of rounds, over one of 100 data sets.
+void Make(LedgerStore& store, int number) {
+  v1::CreateLedgerRequest request = bench::NewLedger(LedgerCalled(number));
+  request.mutable_declaration()->set_dataset(absl::StrCat("data-", number % 100));
+  bench::Check(store.Create(request).status());
+  v1::AppendBatchRequest batch;
+  batch.set_ledger(LedgerCalled(number));
+  batch.set_writer("w");
+  batch.set_request_id("rounds");
+  for (const double noise : {1.0, 1.5}) {
+    v1::RoundsEvent& rounds = *batch.add_entries()->mutable_event()->mutable_rounds();
+    rounds.mutable_scheme()->mutable_poisson()->set_probability(0.01);
+    rounds.set_count(static_cast<uint64_t>(100 + number % 10));
+    rounds.add_queries()->set_l2_norm_bound(1);
+    rounds.mutable_queries(0)->set_noise_stddev(noise);
+  }
+  bench::Check(store.Append(std::move(batch)).status());
+}
+
+void MakeLedgers(LedgerStore& store, int count) {
+  std::vector<std::thread> makers;
+  for (int maker = 0; maker < bench::kWriters; ++maker) {
+    makers.emplace_back([&store, count, maker] {
+      for (int number = maker; number < count; number += bench::kWriters) Make(store, number);
+    });
+  }
+  for (std::thread& maker : makers) maker.join();
+}
 
 // Of one engine, opened again for each server.
 using OpenStore = std::function<absl::StatusOr<std::unique_ptr<LedgerStore>>()>;
@@ -46,8 +83,22 @@ class GrowingServer {
   LedgerStore& store() { return server_.store(); }
   double start_seconds() const { return start_seconds_; }
 
-  int List(const std::string& filter, const std::string& order_by, int pages, uint32_t page) {
-    return bench::CountListed(*ledgers_, filter, order_by, pages, page);
+  // How many ledgers with an ε are on so many pages.
+  int List(const std::string& filter, const std::string& order_by, int pages, uint32_t page_size) {
+    int found = 0;
+    v1::ListLedgersRequest request;
+    request.set_parent("projects/-");
+    request.set_page_size(page_size);
+    request.set_filter(filter);
+    request.set_order_by(order_by);
+    do {
+      grpc::ClientContext context;
+      v1::ListLedgersResponse page;
+      Check(ledgers_->ListLedgers(&context, request, &page));
+      for (const v1::LedgerSummary& summary : page.summaries()) found += summary.has_epsilon();
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty() && --pages > 0);
+    return found;
   }
   void ListDatasets() {
     v1::ListDatasetsRequest request;
@@ -59,7 +110,7 @@ class GrowingServer {
   }
   void Epsilon(int ledger) {
     v1::ComputeEpsilonRequest request;
-    request.mutable_subject()->add_ledgers(bench::LedgerCalled(ledger));
+    request.mutable_subject()->add_ledgers(LedgerCalled(ledger));
     request.set_delta(1e-6);
     v1::ComputeEpsilonResponse response;
     grpc::ClientContext context;
@@ -80,11 +131,7 @@ class GrowingServer {
 
 double Milliseconds(const std::function<void()>& work) {
   std::vector<double> times;
-  for (int i = 0; i < kTimes; ++i) {
-    const absl::Time before = absl::Now();
-    work();
-    times.push_back(absl::ToDoubleMilliseconds(absl::Now() - before));
-  }
+  for (int i = 0; i < kTimes; ++i) times.push_back(1e3 * bench::SecondsOf(work));
   return bench::Median(times);
 }
 
@@ -108,7 +155,7 @@ void Measure(const std::string& engine, const OpenStore& open, const std::string
   };
   {
     GrowingServer server(open, folder);
-    bench::MakeLedgers(server.store(), ledgers);
+    MakeLedgers(server.store(), ledgers);
     // Until all have their ε. What is not signed then is signed as the server ends.
     while (server.List("epsilon:*", "", 1'000'000, kPage) < ledgers) {
       absl::SleepFor(absl::Milliseconds(100));

@@ -2,6 +2,7 @@
 // that goes with them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,8 @@ class Report {
   const std::string prefix_;
   bool begun_ = false;
 };
+
+double SecondsOf(const std::function<void()>& work);
 
 // Of at least one value; the upper one of two in the middle.
 double Median(std::vector<double> values);

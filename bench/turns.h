@@ -30,7 +30,6 @@ class Turns {
   double spent() const { return spent_; }
   // Nanoseconds an item.
   double least(const std::string& name) const { return least_.at(name); }
-  const std::map<std::string, double>& all() const { return least_; }
 
  private:
   double spent_ = 0;
