@@ -4,9 +4,7 @@
 // (q = .01, σ = 1, T = 1e4, δ = 1e-5); append_query_us appending one more round to it and asking
 // again, lines laid anew included.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,18 +18,6 @@
 
 namespace dpledger::accountant {
 namespace {
-
-double MedianSeconds(int runs, const std::function<void()>& work) {
-  std::vector<double> seconds;
-  for (int i = 0; i < runs; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  std::nth_element(seconds.begin(), seconds.begin() + runs / 2, seconds.end());
-  return seconds[runs / 2];
-}
 
 Composition Standard(uint64_t steps) {
   Composition composition;
@@ -59,12 +45,10 @@ int Main(double seconds) {
   bench::Report figures("accounting/");
   const auto report = [&](const char* name, double scale, const char* unit,
                           const std::function<void()>& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const double once =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const int runs = std::clamp(static_cast<int>(seconds / 6 / once), 1, 101);
-    figures.Add(name, scale * MedianSeconds(runs, work), unit);
+    const int runs = std::clamp(static_cast<int>(seconds / 6 / bench::SecondsOf(work)), 1, 101);
+    std::vector<double> times;
+    for (int i = 0; i < runs; ++i) times.push_back(bench::SecondsOf(work));
+    figures.Add(name, scale * bench::Median(times), unit);
   };
   report("epsilon_cold_us", 1e6, "us",
          [] { Require(ComputeEpsilon(Standard(10000), 1e-5, {}).ok()); });

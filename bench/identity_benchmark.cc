@@ -6,14 +6,14 @@
 // was. identity/token: one of the server's own, among 1,000. identity/rights: a decision by the
 // last of 100 lines. The limit of all is one SHA-256 of a JWT of RS256. They take turns, so that
 // they meet the same load; the least of each counts. Prints one JSON object.
-#include <algorithm>
-#include <limits>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "bench/program.h"
+#include "bench/turns.h"
 #include "identity/authenticator.h"
 #include "identity/rights.h"
 #include "identity/token.h"
@@ -33,27 +33,12 @@ std::string LongPayload(int id) {
       {{"jti", absl::StrCat("\"", id, "\"")}, {"x", "\"" + std::string(400, 'x') + "\""}});
 }
 
-struct Measured {
-  std::string name;
-  double least_us = std::numeric_limits<double>::infinity();
-};
-
-template <typename Action>
-void Time(Measured& measured, int times, const Action& action) {
-  const absl::Time begin = absl::Now();
-  for (int i = 0; i < times; ++i) action(i);
-  measured.least_us =
-      std::min(measured.least_us, absl::ToDoubleMicroseconds(absl::Now() - begin) / times);
-}
-
 // Signed tokens of one algorithm, and what checks them.
 struct Tokens {
-  Tokens(const std::string& name, SigningKey with, const std::string& folder, Clock* clock)
-      : key(std::move(with)), first{name + "_first"}, again{name + "_again"} {
-    const std::string file = folder + "/" + name;
+  Tokens(const std::string& algorithm, SigningKey with, const std::string& folder, Clock* clock)
+      : name(algorithm), key(std::move(with)), file(folder + "/" + name) {
     WriteOwnersFile(file, Jwks({key.Jwk("k")}));
-    auto opened = bench::Must(JwtIssuer::Open({kIssuer, kAudience, file}, clock, nullptr));
-    issuer = std::move(opened);
+    issuer = bench::Must(JwtIssuer::Open({kIssuer, kAudience, file}, clock, nullptr));
     authenticator =
         std::make_unique<Authenticator>(nullptr, std::vector<JwtIssuer*>{issuer.get()}, clock);
     const std::string header =
@@ -61,8 +46,9 @@ struct Tokens {
     for (int i = 0; i < kTokens; ++i)
       tokens.push_back("Bearer " + key.Token(header, LongPayload(i)));
   }
-  SigningKey key;
-  Measured first, again;
+  const std::string name;
+  const SigningKey key;
+  const std::string file;
   std::unique_ptr<JwtIssuer> issuer;
   std::unique_ptr<Authenticator> authenticator;
   std::vector<std::string> tokens;
@@ -99,8 +85,14 @@ int Run(int argc, char** argv) {
   last.kind = CallerKind::kToken;
   const Resource ledger = Resource::Of("projects/p/ledgers/x");
 
-  Measured token{"token"}, decision{"rights"}, hash{"hash"};
+  bench::Turns turns;
   size_t good = 0, wanted = 0;
+  const auto time = [&](const std::string& name, const std::function<void(int)>& action) {
+    turns.Time(name, kPerTurn, 1, [&] {
+      for (int i = 0; i < kPerTurn; ++i) action(i);
+    });
+    wanted += kPerTurn;
+  };
   const absl::Time end = absl::Now() + absl::Seconds(seconds * 0.8);
   for (int turn = 0; turn * kPerTurn < kTokens || absl::Now() < end; ++turn) {
     const int from = turn * kPerTurn % kTokens;
@@ -108,7 +100,7 @@ int Run(int argc, char** argv) {
       // The keys are read anew, so that nothing is remembered.
       if (from == 0 && turn > 0) {
         clock.now += absl::Seconds(5);
-        WriteOwnersFile(folder.path() + (jwts == &rs256 ? "/rs256" : "/es256"),
+        WriteOwnersFile(jwts->file,
                         Jwks({jwts->key.Jwk("k")}) + std::string(static_cast<size_t>(turn), ' '));
         jwts->authenticator->Refresh();
       }
@@ -116,25 +108,22 @@ int Run(int argc, char** argv) {
         good +=
             jwts->authenticator->Authenticate({jwts->tokens[static_cast<size_t>(from + i)]}).ok();
       };
-      Time(jwts->first, kPerTurn, check);
-      Time(jwts->again, kPerTurn, check);
-      wanted += 2 * kPerTurn;
+      time(jwts->name + "_first", check);
+      time(jwts->name + "_again", check);
     }
-    Time(token, kPerTurn,
+    time("token",
          [&](int i) { good += tokens.Authenticate({own[static_cast<size_t>(from + i)]}).ok(); });
-    Time(decision, kPerTurn,
-         [&](int) { good += (*rights)->Allows(last, Permission::kAppend, ledger); });
-    Time(hash, kPerTurn, [&](int i) {
+    time("rights", [&](int) { good += (*rights)->Allows(last, Permission::kAppend, ledger); });
+    time("hash", [&](int i) {
       good += HashOf(rs256.tokens[static_cast<size_t>(from + i)]) != Sha256Hash();
     });
-    wanted += 3 * kPerTurn;
   }
   if (good != wanted) bench::Die("a check failed");
 
   bench::Report report("identity/");
-  for (const Measured* one :
-       {&rs256.first, &rs256.again, &es256.first, &es256.again, &token, &decision}) {
-    report.Add(one->name, one->least_us, "us", hash.least_us);
+  for (const char* name :
+       {"rs256_first", "rs256_again", "es256_first", "es256_again", "token", "rights"}) {
+    report.Add(name, 1e-3 * turns.least(name), "us", 1e-3 * turns.least("hash"));
   }
   return 0;
 }

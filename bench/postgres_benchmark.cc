@@ -13,17 +13,13 @@
 // All that is appended is made before the clock runs. The three take turns, for the disk has fast
 // and slow phases; medians of the turns are printed as one JSON object.
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/blocking_counter.h"
-#include "absl/synchronization/mutex.h"
 #include "bench/program.h"
 #include "bench/store_load.h"
 #include "ledger_store/postgres/connection.h"
@@ -43,79 +39,48 @@ constexpr double kTurnSeconds = 0.5;
 constexpr double kMostBatchesPerSecond = 1e4;
 
 // Rows that wait for an insert, as columns.
-struct WaitingRows {
+struct Rows {
   std::vector<int64_t> ledgers, sequences;
   std::vector<std::string> bodies;
-  std::vector<absl::BlockingCounter*> callers;
 };
+using BareInsert = bench::BareStore<Rows>;
 
-// Inserts all that waits, with as many threads and connections as the engine commits with.
-class BareInsert {
- public:
-  BareInsert(const PostgresServer& server, const std::string& table, int connections)
-      : sql_(absl::StrCat("INSERT INTO ", table,
-                          " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])")) {
-    server.Must(absl::StrCat("CREATE TABLE ", table,
-                             " (ledger bigint, sequence bigint, body bytea,"
-                             " PRIMARY KEY (ledger, sequence))"));
-    for (int i = 0; i < connections; ++i) {
-      auto connection =
-          bench::Must(postgres::Connection::Open(server.Connection(), absl::Minutes(1)));
-      connections_.push_back(std::move(connection));
-    }
-    for (const auto& connection : connections_) {
-      threads_.emplace_back([this, &connection] { Run(*connection); });
-    }
-  }
-  ~BareInsert() {
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping_ = true;
-    }
-    for (std::thread& thread : threads_) thread.join();
-  }
-  // One transaction's worth: rows of `ledger` from `sequence` on.
-  void Insert(int64_t ledger, uint64_t sequence, const std::vector<std::string>& bodies) {
-    absl::BlockingCounter durable(1);
-    {
-      absl::MutexLock lock(&mutex_);
-      for (const std::string& body : bodies) {
-        waiting_.ledgers.push_back(ledger);
-        waiting_.sequences.push_back(static_cast<int64_t>(sequence++));
-        waiting_.bodies.push_back(body);
-      }
-      waiting_.callers.push_back(&durable);
-    }
-    durable.Wait();
-  }
-
- private:
-  void Run(postgres::Connection& connection) {
-    while (true) {
-      WaitingRows group;
-      {
-        const auto ready = [this] { return stopping_ || !waiting_.callers.empty(); };
-        absl::MutexLock lock(&mutex_, absl::Condition(&ready));
-        if (waiting_.callers.empty()) return;
-        std::swap(group, waiting_);
-      }
+// Inserts into a new table, with as many connections as the engine commits with.
+std::vector<std::function<void(Rows&)>> InsertsInto(const PostgresServer& server,
+                                                    const std::string& table, int connections) {
+  server.Must(absl::StrCat("CREATE TABLE ", table,
+                           " (ledger bigint, sequence bigint, body bytea,"
+                           " PRIMARY KEY (ledger, sequence))"));
+  std::vector<std::function<void(Rows&)>> inserts;
+  for (int i = 0; i < connections; ++i) {
+    const std::shared_ptr<postgres::Connection> connection =
+        bench::Must(postgres::Connection::Open(server.Connection(), absl::Minutes(1)));
+    inserts.push_back([connection, table](Rows& rows) {
+      const std::string sql = absl::StrCat(
+          "INSERT INTO ", table, " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])");
       bench::Check(connection
-                       .Run({{sql_, postgres::Values()
-                                        .Numbers(group.ledgers)
-                                        .Numbers(group.sequences)
-                                        .ListOfBytes(group.bodies)}})
+                       ->Run({{sql, postgres::Values()
+                                        .Numbers(rows.ledgers)
+                                        .Numbers(rows.sequences)
+                                        .ListOfBytes(rows.bodies)}})
                        .status());
-      for (absl::BlockingCounter* durable : group.callers) durable->DecrementCount();
-    }
+      rows = {};
+    });
   }
+  return inserts;
+}
 
-  const std::string sql_;
-  std::vector<std::unique_ptr<postgres::Connection>> connections_;
-  absl::Mutex mutex_;
-  WaitingRows waiting_;
-  bool stopping_ = false;
-  std::vector<std::thread> threads_;
-};
+// One transaction's worth: rows of `ledger` from `sequence` on.
+void Insert(BareInsert& insert, int64_t ledger, uint64_t sequence,
+            const std::vector<std::string>& bodies) {
+  insert.Append([&](Rows& rows) {
+    for (const std::string& body : bodies) {
+      rows.ledgers.push_back(ledger);
+      rows.sequences.push_back(static_cast<int64_t>(sequence++));
+      rows.bodies.push_back(body);
+    }
+  });
+}
 
 double EventsPerSecond(double seconds, uint64_t most_calls,
                        const std::function<void(int, uint64_t)>& append) {
@@ -139,8 +104,8 @@ int Run(int argc, char** argv) {
   options.keys = bench::ServerKeys();
   auto store = OpenPostgresStore(options);
   bench::Check(store.status());
-  BareInsert rows(server, "bare_rows", options.connections / 2);
-  BareInsert packed(server, "bare_packed", options.connections / 2);
+  BareInsert rows(InsertsInto(server, "bare_rows", options.connections / 2));
+  BareInsert packed(InsertsInto(server, "bare_packed", options.connections / 2));
   for (int w = 0; w < kWriters; ++w) bench::MakeLedger(**store, LedgerName(w));
   const std::vector<std::string> entries = StoredBatch(**store);
   const std::vector<std::string> bundle = {absl::StrJoin(entries, "")};
@@ -160,10 +125,10 @@ int Run(int argc, char** argv) {
       }
     }
     limit.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
-      rows.Insert(writer, (number + i) * kBatch, entries);
+      Insert(rows, writer, (number + i) * kBatch, entries);
     }));
     left.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
-      packed.Insert(writer, (number + i) * kBatch, bundle);
+      Insert(packed, writer, (number + i) * kBatch, bundle);
     }));
     stored.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
       bench::Check((*store)->Append(std::move(requests[static_cast<size_t>(writer)][i])).status());

@@ -7,13 +7,10 @@
 // it is hashing its entries with SHA-256, in the same run. Prints one JSON object.
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "base/status.h"
 #include "bench/program.h"
 #include "merkle/checkpoint.h"
@@ -29,6 +26,10 @@ constexpr char kOrigin[] = "registry.example";
 constexpr uint64_t kLedgers = 100'000;
 constexpr uint64_t kRegistrations = 1'000'000;
 constexpr uint64_t kChanged = 10'000;
+
+std::string OriginOf(uint64_t ledger) {
+  return absl::StrCat(kOrigin, "/projects/default/ledgers/l-", ledger);
+}
 
 class Entries : public RegistrySource {
  public:
@@ -46,7 +47,7 @@ class Entries : public RegistrySource {
   void Register(uint64_t ledger, uint64_t size) {
     v1::LedgerEntry entry = Next();
     v1::Registered& registered = *entry.mutable_registered();
-    registered.set_origin(absl::StrCat(kOrigin, "/projects/default/ledgers/l-", ledger));
+    registered.set_origin(OriginOf(ledger));
     registered.set_size(size);
     registered.set_root_hash(std::string(32, 'r'));
     registered.set_state(v1::OPEN);
@@ -97,8 +98,6 @@ class Entries : public RegistrySource {
   merkle::CompactTree tree_;
 };
 
-double Seconds(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
-
 int64_t ResidentKilobytes() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -112,38 +111,29 @@ int Run(int argc, char** argv) {
   for (uint64_t round = 0; round < 5; ++round) {
     for (uint64_t i = 0; i < kChanged; ++i)
       registry.Register((i * 37 + round) % kLedgers, kRegistrations + round);
-    const absl::Time start = absl::Now();
-    registry.log().map();
-    rounds.push_back(Seconds(start));
+    rounds.push_back(bench::SecondsOf([&] { registry.log().map(); }));
     registry.Publish();
   }
-  std::sort(rounds.begin(), rounds.end());
-  const absl::Time proving = absl::Now();
   size_t path_bytes = 0;
-  for (uint64_t i = 0; i < 1000; ++i) {
-    path_bytes += registry.log()
-                      .map()
-                      .Prove(HeadKey(absl::StrCat(kOrigin, "/projects/default/ledgers/l-", i)))
-                      ->ToBytes()
-                      .size();
-  }
-  const double prove = Seconds(proving) / 1000;
+  const double prove = bench::SecondsOf([&] {
+    for (uint64_t i = 0; i < 1000; ++i)
+      path_bytes += registry.log().map().Prove(HeadKey(OriginOf(i)))->ToBytes().size();
+  });
 
   const bench::ScratchFolder folder;
   const int64_t before = ResidentKilobytes();
-  const absl::Time start = absl::Now();
   auto follower =
       bench::Must(Follower::Open({folder.path() + "/state", {registry.verifier_key()}, false}));
-  bench::Check(follower->Advance(registry.Checkpoint(), registry).status());
-  const double followed = Seconds(start);
+  const double followed = bench::SecondsOf(
+      [&] { bench::Check(follower->Advance(registry.Checkpoint(), registry).status()); });
   const int64_t grown = ResidentKilobytes() - before;
-  const absl::Time hashing = absl::Now();
   merkle::CompactTree tree;
-  for (const std::string& entry : registry.entries()) tree.Append(merkle::LeafHash(entry));
-  const double hashed = Seconds(hashing);
+  const double hashed = bench::SecondsOf([&] {
+    for (const std::string& entry : registry.entries()) tree.Append(merkle::LeafHash(entry));
+  });
   bench::Report report("registry/");
-  report.Add("map_10k_of_100k_heads_ms", rounds[rounds.size() / 2] * 1e3, "ms");
-  report.Add("map_path_us", prove * 1e6, "us");
+  report.Add("map_10k_of_100k_heads_ms", 1e3 * bench::Median(rounds), "ms");
+  report.Add("map_path_us", 1e3 * prove, "us");
   report.Add("map_path_bytes", static_cast<double>(path_bytes) / 1000, "B");
   report.Add("follow_1m_entries_s", followed, "s", hashed);
   report.Add("follower_memory_mb", static_cast<double>(grown) / 1024, "MB");

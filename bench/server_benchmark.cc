@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -249,26 +248,11 @@ class SecureServer {
     target_.port = server_.port();
     target_.credentials = grpc::CompositeChannelCredentials(
         grpc::SslCredentials({authority_.certificate(), "", ""}),
-        grpc::MetadataCredentialsFromPlugin(
-            std::make_unique<Bearer>(absl::StrCat("Bearer ", absl::StripAsciiWhitespace(token)))));
+        grpc::AccessTokenCredentials(std::string(absl::StripAsciiWhitespace(token))));
   }
   const Target& target() const { return target_; }
 
  private:
-  class Bearer : public grpc::MetadataCredentialsPlugin {
-   public:
-    explicit Bearer(std::string value) : value_(std::move(value)) {}
-    bool IsBlocking() const override { return false; }
-    grpc::Status GetMetadata(grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
-                             std::multimap<grpc::string, grpc::string>* metadata) override {
-      metadata->emplace("authorization", value_);
-      return grpc::Status::OK;
-    }
-
-   private:
-    const std::string value_;
-  };
-
   server::ServerOptions Options(const std::string& folder) const {
     const Credential credential = authority_.Issue("DNS:localhost");
     server::ServerOptions options;

@@ -10,18 +10,14 @@
 // the requests: a server's requests come ready from the network. They take short turns, for the
 // disk has fast and slow phases; medians of the turns are printed as one JSON object.
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
-#include "absl/synchronization/mutex.h"
 #include "bench/program.h"
 #include "bench/store_load.h"
 #include "ledger_store/embedded/embedded_store.h"
@@ -41,63 +37,16 @@ using bench::CallsPerSecond;
 using bench::Die;
 using bench::kWriters;
 using bench::Median;
+using RawLog = bench::BareStore<std::string>;
 
 // Appends what waits to a file, with one thread and one fdatasync for all of it.
-class RawLog {
- public:
-  explicit RawLog(const std::string& path)
-      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
-        thread_([this] { Run(); }) {
-    if (fd_ < 0) Die("cannot make " + path);
+void AppendTo(int fd, std::string& bytes) {
+  const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+  if (written != static_cast<ssize_t>(bytes.size()) || ::fdatasync(fd) != 0) {
+    Die("the raw log cannot be written");
   }
-  ~RawLog() {
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping_ = true;
-    }
-    thread_.join();
-    ::close(fd_);
-  }
-  void Append(const std::string& bytes) {
-    absl::BlockingCounter durable(1);
-    {
-      absl::MutexLock lock(&mutex_);
-      waiting_bytes_ += bytes;
-      waiting_.push_back(&durable);
-    }
-    durable.Wait();
-  }
-
- private:
-  void Run() {
-    // Both buffers keep their memory: the loop allocates nothing, whatever else the process does.
-    std::string bytes;
-    std::vector<absl::BlockingCounter*> group;
-    while (true) {
-      bytes.clear();
-      group.clear();
-      {
-        const auto ready = [this] { return stopping_ || !waiting_.empty(); };
-        absl::MutexLock lock(&mutex_, absl::Condition(&ready));
-        if (waiting_.empty()) return;
-        bytes.swap(waiting_bytes_);
-        group.swap(waiting_);
-      }
-      const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
-      if (written != static_cast<ssize_t>(bytes.size()) || ::fdatasync(fd_) != 0) {
-        Die("the raw log cannot be written");
-      }
-      for (absl::BlockingCounter* durable : group) durable->DecrementCount();
-    }
-  }
-
-  const int fd_;
-  absl::Mutex mutex_;
-  std::string waiting_bytes_;
-  std::vector<absl::BlockingCounter*> waiting_;
-  bool stopping_ = false;
-  std::thread thread_;
-};
+  bytes.clear();
+}
 
 std::string LedgerName(int turn, int writer, int batch, bool held) {
   return absl::StrCat("projects/bench/ledgers/", held ? "h" : "t", turn, "w", writer, "b", batch);
@@ -139,9 +88,10 @@ void Measure(LedgerStore& store, RawLog& raw, int batch, double seconds, bench::
     const size_t event_bytes = MakeLedgers(store, turn, batch, /*held=*/false);
     MakeLedgers(store, turn, batch, /*held=*/true);
     const std::string bytes(event_bytes * static_cast<size_t>(batch), 'x');
-    limit.push_back(batch * CallsPerSecond(
-                                turn_seconds, ~uint64_t{0}, [](int) {},
-                                [&](int, uint64_t) { raw.Append(bytes); }));
+    limit.push_back(
+        batch * CallsPerSecond(
+                    turn_seconds, ~uint64_t{0}, [](int) {},
+                    [&](int, uint64_t) { raw.Append([&](std::string& log) { log += bytes; }); }));
     stored.push_back(StoredIn(store, turn, batch, /*held=*/false, turn_seconds));
     held.push_back(StoredIn(store, turn, batch, /*held=*/true, turn_seconds));
   }
@@ -163,7 +113,9 @@ int Run(int argc, char** argv) {
   server::FilterGate gate;
   gate.Start(&subjects);
   (*store)->Guard(&gate);
-  RawLog raw(folder.path() + "/raw.log");
+  const std::string path = folder.path() + "/raw.log";
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  RawLog raw({[fd](std::string& bytes) { AppendTo(fd, bytes); }});
   bench::Report report("store/");
   Measure(**store, raw, 1, seconds / 2, report);
   Measure(**store, raw, 100, seconds / 2, report);

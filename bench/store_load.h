@@ -5,8 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger/stored_head.h"
 #include "ledger_store/store.h"
@@ -29,5 +33,57 @@ v1::AppendBatchRequest SumQueries(const std::string& ledger, uint64_t number, in
 // for i = 0, 1, ..., most_calls - 1 until the time is over; calls a second.
 double CallsPerSecond(double seconds, uint64_t most_calls, const std::function<void(int)>& make,
                       const std::function<void(int, uint64_t)>& append);
+
+// What a store is beside, that does nothing but write: takes what callers add, as a T, and writes
+// all that waits at once, by a thread for each of `writes`, which leaves what it was given empty.
+template <typename T>
+class BareStore {
+ public:
+  explicit BareStore(const std::vector<std::function<void(T&)>>& writes) {
+    for (const auto& write : writes) threads_.emplace_back([this, write] { Run(write); });
+  }
+  ~BareStore() {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+  // Returns once it is written.
+  void Append(const std::function<void(T&)>& add) {
+    absl::BlockingCounter durable(1);
+    {
+      absl::MutexLock lock(&mutex_);
+      add(waiting_);
+      callers_.push_back(&durable);
+    }
+    durable.Wait();
+  }
+
+ private:
+  void Run(const std::function<void(T&)>& write) {
+    // Both buffers keep their memory: the loop allocates nothing, whatever else the process does.
+    T taken;
+    std::vector<absl::BlockingCounter*> group;
+    while (true) {
+      group.clear();
+      {
+        const auto ready = [this] { return stopping_ || !callers_.empty(); };
+        absl::MutexLock lock(&mutex_, absl::Condition(&ready));
+        if (callers_.empty()) return;
+        std::swap(taken, waiting_);
+        group.swap(callers_);
+      }
+      write(taken);
+      for (absl::BlockingCounter* durable : group) durable->DecrementCount();
+    }
+  }
+
+  absl::Mutex mutex_;
+  T waiting_;
+  std::vector<absl::BlockingCounter*> callers_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace dpledger::bench

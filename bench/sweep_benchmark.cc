@@ -8,31 +8,27 @@
 //                 random composition's noise; wanted gap 1e-4
 //
 //   sweep_benchmark [--over settings|box|compositions|calibrations] [--seconds S] [--count N]
-//                   [--first I] [--only KIND] [--lines FILE] [--table FILE]
+//                   [--first I] [--only KIND] [--lines FILE]
 //
 // Ends after S seconds or N questions, whichever comes first. Prints the figures as one JSON
 // object, {"sweep/share_within_gap": {"value": ..., "unit": ...}, ...}; --lines writes a JSON line
-// a question and --table the questions by class (settings: decades of sampling probability and
-// steps; else how many kinds). --only: compositions of events of one kind. Time is processor time;
+// a question. --only: compositions of events of one kind. Time is processor time;
 // memory is the growth of the resident set over the start of the question.
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "accountant/accountant.h"
 #include "bench/program.h"
 #include "bench/sweep_questions.h"
+#include "flags/app.h"
 #include "tests/support/random_composition.h"
 
 namespace dpledger::accountant {
@@ -59,8 +55,7 @@ double StatusMebibytes(const std::string& key) {
 }
 
 struct Outcome {
-  std::string what, of_class;
-  std::string method;  // the error's code where there is no answer
+  std::string what, method;  // the error's code where there is no answer
   Interval epsilon;
   bool answered = false, within_gap = false;
   double seconds = 0, mebibytes = 0;
@@ -73,7 +68,6 @@ Outcome Measure(const Subject& subject, uint64_t index, const std::string& only)
   options.limits.deadline = absl::Now() + kDeadline;
   Outcome outcome;
   outcome.what = question.what;
-  outcome.of_class = question.of_class;
   std::ofstream("/proc/self/clear_refs") << 5;  // the peak of the resident set starts anew
   const double before = StatusMebibytes("VmRSS"), start = ProcessorSeconds();
   const absl::StatusOr<Answer> answer = question.ask(options);
@@ -144,110 +138,53 @@ void PrintFigures(const Subject& subject, const std::vector<Outcome>& outcomes) 
   report.Add("worst_mebibytes", Quantile(mebibytes, 1), "MiB");
 }
 
-void WriteTable(const Subject& subject, const std::vector<Outcome>& outcomes, std::ostream& out) {
-  std::map<std::string, std::vector<Outcome>> classes;
-  for (const Outcome& o : outcomes) classes[o.of_class].push_back(o);
-  const char* separator = "[";
-  for (const auto& [of_class, members] : classes) {
-    std::map<std::string, int> methods;
-    std::vector<double> seconds, gaps;
-    for (const Outcome& o : members) {
-      ++methods[o.method];
-      seconds.push_back(o.seconds);
-      gaps.push_back(o.answered ? o.epsilon.RelativeGap() : 1);
-    }
-    const auto count = [&](auto predicate) {
-      return std::count_if(members.begin(), members.end(), predicate);
-    };
-    out << absl::StrFormat(
-        "%s{%s,\"questions\":%d,\"over_gap\":%d,\"over_time\":%d,"
-        "\"p90_gap\":%.2g,\"worst_gap\":%.2g,\"median_us\":%.0f,\"worst_us\":%.0f,\"methods\":{",
-        separator, of_class, members.size(), count([](const Outcome& o) { return !o.within_gap; }),
-        count([&](const Outcome& o) { return o.seconds > subject.most_seconds; }),
-        Quantile(gaps, 0.9), Quantile(gaps, 1), 1e6 * Quantile(seconds, 0.5),
-        1e6 * Quantile(seconds, 1));
-    const char* comma = "";
-    for (const auto& [method, times] : methods) {
-      out << comma << "\"" << method << "\":" << times;
-      comma = ",";
-    }
-    out << "}}";
-    separator = ",\n ";
-  }
-  out << "]\n";
-}
-
 struct Arguments {
-  const Subject* subject = SubjectNamed("settings");
+  const Subject* subject = nullptr;
   double seconds = 12;
   uint64_t count = ~uint64_t{0}, first = 0;
-  std::string only, lines, table;
+  std::string only, lines;
 };
 
 Arguments Parse(int argc, char** argv) {
   Arguments arguments;
-  bool good = argc % 2 == 1, timed = false, counted = false;
-  for (int i = 1; good && i < argc; i += 2) {
-    const std::string flag = argv[i], value = argv[i + 1];
-    if (flag == "--over") {
-      arguments.subject = SubjectNamed(value);
-      good = arguments.subject != nullptr;
-    } else if (flag == "--seconds") {
-      good = absl::SimpleAtod(value, &arguments.seconds) && arguments.seconds > 0;
-      timed = true;
-    } else if (flag == "--count") {
-      good = absl::SimpleAtoi(value, &arguments.count) && arguments.count > 0;
-      counted = true;
-    } else if (flag == "--first") {
-      good = absl::SimpleAtoi(value, &arguments.first);
-    } else if (flag == "--only") {
-      arguments.only = value;
-    } else if (flag == "--lines") {
-      arguments.lines = value;
-    } else if (flag == "--table") {
-      arguments.table = value;
-    } else {
-      good = false;
-    }
+  std::string over = "settings";
+  flags::App app("Asks the accountant random questions.", "sweep_benchmark");
+  app.add_option("--over", over)
+      ->check(flags::IsMember({"settings", "box", "compositions", "calibrations"}));
+  const flags::Option* seconds = app.add_option("--seconds", arguments.seconds);
+  const flags::Option* count =
+      app.add_option("--count", arguments.count)->check(flags::Range(1.0, 1e18));
+  app.add_option("--first", arguments.first);
+  app.add_option("--only", arguments.only);
+  app.add_option("--lines", arguments.lines);
+  try {
+    app.parse(argc, argv);
+  } catch (const flags::ParseError& error) {
+    std::exit(app.exit(error) == 0 ? 0 : 2);
   }
-  if (!good) {
-    std::fprintf(
-        stderr,
-        "usage: %s [--over settings|box|compositions|calibrations] [--seconds S] [--count N] "
-        "[--first I] [--only KIND] [--lines FILE] [--table FILE]\n",
-        argv[0]);
-    std::exit(2);
-  }
+  arguments.subject = SubjectNamed(over);
   if (!arguments.only.empty()) {
-    if (arguments.subject == SubjectNamed("settings") || arguments.subject == SubjectNamed("box"))
+    if (over == "settings" || over == "box")
       bench::Die("--only: settings are of one kind; ask --over compositions or calibrations");
     if (!testing::IsKind(arguments.only))
       bench::Die(absl::StrCat("--only ", arguments.only, ": no kind of event of that name"));
   }
-  if (counted && !timed) arguments.seconds = INFINITY;
+  if (count->count() > 0 && seconds->count() == 0) arguments.seconds = INFINITY;
   return arguments;
 }
 
 int Main(const Arguments& arguments) {
   std::ofstream lines;
   if (!arguments.lines.empty()) lines.open(arguments.lines);
-  const auto start = std::chrono::steady_clock::now();
+  const absl::Time start = absl::Now();
   std::vector<Outcome> outcomes;
   for (uint64_t i = 0; i < arguments.count; ++i) {
     const uint64_t index = arguments.first + i;
     outcomes.push_back(Measure(*arguments.subject, index, arguments.only));
     if (lines.is_open()) lines << JsonLine(index, outcomes.back()) << std::endl;
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
-        arguments.seconds) {
-      break;
-    }
+    if (absl::ToDoubleSeconds(absl::Now() - start) > arguments.seconds) break;
   }
   PrintFigures(*arguments.subject, outcomes);
-  if (!arguments.table.empty()) {
-    std::ofstream table(arguments.table);
-    WriteTable(*arguments.subject, outcomes, table);
-    if (!table) bench::Die(absl::StrCat("cannot write ", arguments.table));
-  }
   if (!arguments.lines.empty() && !lines)
     bench::Die(absl::StrCat("cannot write ", arguments.lines));
   return 0;

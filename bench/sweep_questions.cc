@@ -15,8 +15,6 @@
 namespace dpledger::accountant {
 namespace {
 
-int Decade(double value) { return static_cast<int>(std::floor(std::log10(value) + 1e-9)); }
-
 Composition CompositionOf(const testing::RandomSetting& setting) {
   Composition composition;
   composition.steps.push_back({setting.sampling_probability,
@@ -29,8 +27,6 @@ SweepQuestion QuestionOf(const testing::RandomSetting& setting) {
   return {absl::StrFormat(R"("q":%.17g,"noise_multiplier":%.17g,"steps":%d,"delta":%.17g)",
                           setting.sampling_probability, setting.noise_multiplier, setting.steps,
                           setting.delta),
-          absl::StrFormat(R"("log10_q":%d,"log10_steps":%d)", Decade(setting.sampling_probability),
-                          Decade(static_cast<double>(setting.steps))),
           [setting](const Options& options) {
             return ComputeEpsilon(CompositionOf(setting), setting.delta, options);
           }};
@@ -44,12 +40,10 @@ SweepQuestion BoxQuestion(uint64_t index, const std::string&) {
   return QuestionOf(testing::RandomBoxSettingAt(index));
 }
 
-// What is said of a composition, and its class.
+// What is said of a composition.
 SweepQuestion About(const testing::RandomComposition& random) {
   return {absl::StrFormat(R"("kinds":"%s","adjacency":"%s","delta":%.17g)", random.kinds,
                           AdjacencyName(random.neighbours.adjacency), random.delta),
-          absl::StrFormat(R"("kinds":%d)",
-                          1 + std::count(random.kinds.begin(), random.kinds.end(), ' ')),
           {}};
 }
 

@@ -12,8 +12,7 @@
 namespace dpledger::accountant {
 
 struct SweepQuestion {
-  std::string what;      // JSON members
-  std::string of_class;  // JSON members: questions that are alike
+  std::string what;  // JSON members
   std::function<absl::StatusOr<Answer>(const Options&)> ask;
 };
 
