@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -55,7 +56,7 @@ class Reader {
 
   absl::Status Read(const v1::Event& event) {
     ++lines_;
-    return ReadEvent(event);
+    return ReadEvent(event, rounds_[""]);
   }
   // Of a ledger, from the first one on: an answer about it stands on all of them.
   absl::Status Read(const v1::LedgerEntry& entry) {
@@ -65,14 +66,11 @@ class Reader {
       return FieldError("declaration", "must be the first entry, and no other");
     switch (entry.body_case()) {
       case v1::LedgerEntry::kEvent:
-        if (writer_.empty()) writer_ = entry.writer();
-        if (entry.writer() != writer_) return Unknown("events of several writers");
-        return Within("event", ReadEvent(entry.event()));
+        return Within("event", ReadEvent(entry.event(), rounds_[entry.writer()]));
       case v1::LedgerEntry::kOpened:
       case v1::LedgerEntry::kResume:  // the writer's rounds begin anew
-        if (entry.writer() != writer_) return absl::OkStatus();
-        any_ = false;
-        return CloseRound();
+        rounds_[entry.writer()].number.reset();
+        return Close(rounds_[entry.writer()]);
       case v1::LedgerEntry::kDeclaration:
       case v1::LedgerEntry::kNote:
       case v1::LedgerEntry::kCorrection:
@@ -87,24 +85,41 @@ class Reader {
   }
   absl::StatusOr<Claimed> Finish() {
     if (!released_) return FieldError("--events", "must hold an event");
-    RETURN_IF_ERROR(CloseRound());
+    for (auto& [writer, round] : rounds_) RETURN_IF_ERROR(Close(round));
     Claimed claimed;
     claimed.lines = lines_;
     claimed.below = above_;
     claimed.below.curves.clear();
+    claimed.below.pairs.clear();
+    for (size_t i = 0; i < above_.pairs.size(); ++i) {
+      if (!above_alone_.contains(i)) claimed.below.pairs.push_back(above_.pairs[i]);
+    }
     claimed.below.variance = above_.variance + below_variance_;
     claimed.above = std::move(above_);
     return claimed;
   }
 
  private:
-  absl::Status ReadEvent(const v1::Event& event) {
+  // With which probability a record is in a round, and how much farther apart the round's sums are
+  // then than by its own contribution.
+  struct Sampling {
+    Ball q = 1.0;
+    double times = 1;
+  };
+  // A writer's round that is open, if any was.
+  struct Round {
+    std::optional<uint64_t> number;
+    Sampling sampling;
+    Ball square = 0.0;
+  };
+
+  absl::Status ReadEvent(const v1::Event& event, Round& round) {
     released_ = true;
     switch (event.kind_case()) {
       case v1::Event::kSampling:
-        return Within("sampling", Open(event.sampling()));
+        return Within("sampling", Open(event.sampling(), round));
       case v1::Event::kSumQuery:
-        return Within("sum_query", Release(event.sum_query()));
+        return Within("sum_query", Release(event.sum_query(), round));
       case v1::Event::kRounds:
         return Within("rounds", Rounds(event.rounds()));
       case v1::Event::kMechanism:
@@ -119,12 +134,6 @@ class Reader {
   // How much farther apart neighbours are than by one record's own contribution.
   double Times() const { return static_cast<double>(to_.group_size) * (replaced() ? 2 : 1); }
 
-  // With which probability a record is in a round, and how much farther apart the round's sums are
-  // then than by its own contribution.
-  struct Sampling {
-    Ball q = 1.0;
-    double times = 1;
-  };
   // What one record changes of a round's sums over their noise, and the round's sampling.
   absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count) {
     const Ball& q = sampling.q;
@@ -152,6 +161,7 @@ class Reader {
     const auto [known, added] = places_.try_emplace(event.SerializeAsString(), above_.pairs.size());
     if (added) {
       atoms_ += pair.remove.atoms.size();
+      if (event.has_sparse_vector()) above_alone_.insert(above_.pairs.size());
       above_.pairs.push_back(std::move(pair));
     }
     if (above_.pairs.size() > kMostKinds || atoms_ > kMostAtomsOfAll)
@@ -196,30 +206,26 @@ class Reader {
     return Sampling{q};
   }
 
-  absl::Status Open(const v1::SamplingEvent& event) {
-    if (any_ && event.round() <= round_)
+  absl::Status Open(const v1::SamplingEvent& event, Round& round) {
+    if (round.number.has_value() && event.round() <= *round.number)
       return FieldError("round", "must be above the last one: events of one writer, in order");
-    RETURN_IF_ERROR(CloseRound());
-    ASSIGN_OR_RETURN(sampling_, SamplingOf(event.scheme()));
-    any_ = true;
-    round_ = event.round();
+    RETURN_IF_ERROR(Close(round));
+    ASSIGN_OR_RETURN(round.sampling, SamplingOf(event.scheme()));
+    round.number = event.round();
     return absl::OkStatus();
   }
-  absl::Status Release(const v1::SumQueryEvent& event) {
-    if (any_ && event.round() < round_)
+  absl::Status Release(const v1::SumQueryEvent& event, Round& round) {
+    if (round.number.has_value() && event.round() < *round.number)
       return FieldError("round", "must not be below the last one: events of one writer, in order");
-    if (!any_ || event.round() > round_) {
-      RETURN_IF_ERROR(CloseRound());
-      any_ = true;
-      round_ = event.round();
-    }
+    if (round.number != event.round()) RETURN_IF_ERROR(Close(round));
+    round.number = event.round();
     ASSIGN_OR_RETURN(const Ball square, Within("query", Square(event.query())));
-    square_ = square_ + square;
+    round.square = round.square + square;
     return absl::OkStatus();
   }
-  absl::Status CloseRound() {
-    const Ball square = std::exchange(square_, 0.0);
-    const Sampling sampling = std::exchange(sampling_, {});
+  absl::Status Close(Round& round) {
+    const Ball square = std::exchange(round.square, 0.0);
+    const Sampling sampling = std::exchange(round.sampling, {});
     return CertainlyPositive(square) ? AddGaussian(square, sampling, 1) : absl::OkStatus();
   }
   absl::Status Rounds(const v1::RoundsEvent& event) {
@@ -393,6 +399,17 @@ class Reader {
     return AddGaussian(mu * mu * static_cast<double>(std::bit_width(most)), {}, count);
   }
 
+  // Lyu, Su, Li 2017, thm. 4 and 5: it is ε-DP, however long the stream is.
+  absl::StatusOr<Ball> SparseVector(const v1::SparseVector& sparse) const {
+    RETURN_IF_ERROR(rules::Positive("threshold_noise", sparse.threshold_noise()));
+    RETURN_IF_ERROR(rules::Positive("query_noise", sparse.query_noise()));
+    RETURN_IF_ERROR(rules::Count("cutoff", sparse.cutoff()));
+    Ball answers;
+    arb_set_ui(answers.get(), sparse.cutoff());
+    const Ball ways = answers * (sparse.monotonic() ? 1.0 : 2.0);
+    return Ball(Times()) / sparse.threshold_noise() + ways * Times() / sparse.query_noise();
+  }
+
   absl::Status WithPair(const v1::MechanismEvent& event, double count) {
     const auto* kind = event.GetReflection()->GetOneofFieldDescriptor(
         event, event.GetDescriptor()->FindOneofByName("kind"));
@@ -411,6 +428,10 @@ class Reader {
       if (distance > kMostAtoms) return Unknown("discrete_laplace of a distance above 4096");
       return AddPair(DiscreteLaplacePair(noise.noise_parameter(), static_cast<uint64_t>(distance)),
                      event, count);
+    }
+    if (event.has_sparse_vector()) {
+      ASSIGN_OR_RETURN(const Ball epsilon, Within(name, SparseVector(event.sparse_vector())));
+      return AddPair(EpsilonDeltaPair(epsilon, 0.0), event, count);
     }
     if (to_.group_size > 1) return Unknown(name + " for groups of records");
     if (event.has_epsilon_delta()) {
@@ -437,14 +458,10 @@ class Reader {
   Ball below_variance_ = 0.0;
   uint64_t lines_ = 0;
   bool released_ = false;                 // an event was read
-  std::string writer_;                    // of a ledger's events; empty: none yet
+  std::map<std::string, Round> rounds_;   // by writer; events alone have none
   size_t atoms_ = 0;                      // of all pairs
   std::map<std::string, size_t> places_;  // of pairs
-  // The round that is open, if `any_` was.
-  bool any_ = false;
-  uint64_t round_ = 0;
-  Sampling sampling_;
-  Ball square_ = 0.0;
+  std::set<size_t> above_alone_;          // pairs that are a bound, and that no mechanism reaches
 };
 
 }  // namespace

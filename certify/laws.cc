@@ -68,9 +68,9 @@ Pair RandomizedResponseAgainstUniform(double noise, uint64_t buckets) {
   return pair;
 }
 
-Pair EpsilonDeltaPair(double epsilon, double delta) {
+Pair EpsilonDeltaPair(const Ball& epsilon, const Ball& delta) {
   Pair pair;
-  const Ball rest = Ball(1.0) - delta, e = Exp(-Ball(epsilon));
+  const Ball rest = Ball(1.0) - delta, e = Exp(-epsilon);
   AddOutcome(pair, delta, 0.0);
   AddOutcome(pair, 0.0, delta);
   AddOutcome(pair, rest / (e + 1.0), rest * e / (e + 1.0), epsilon);

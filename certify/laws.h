@@ -14,7 +14,7 @@ Pair RandomizedResponsePair(double noise, uint64_t buckets);
 // A record's answer against a uniform one.
 Pair RandomizedResponseAgainstUniform(double noise, uint64_t buckets);
 // The most revealing mechanism that is (ε, δ)-DP.
-Pair EpsilonDeltaPair(double epsilon, double delta);
+Pair EpsilonDeltaPair(const Ball& epsilon, const Ball& delta);
 // The data themselves.
 Pair Everything();
 

@@ -134,6 +134,29 @@ TEST(Answers, OfEveryKindCoveredAreProved) {
   // At its own δ a stated mechanism's ε is the stated one, exactly.
   ExpectProved(stated, 1e-7);
   ExpectProved(laplace, 0);
+  // Of sparse vectors the bound alone is proved: no mechanism is known that reaches it.
+  const std::string sparse = Mechanism(
+      "\"count\":\"2\",\"sparseVector\":{\"thresholdNoise\":3,\"queryNoise\":40,\"cutoff\":\"5\"}");
+  const std::string one_way = Mechanism(
+      "\"sparseVector\":{\"thresholdNoise\":3,\"queryNoise\":40,\"cutoff\":\"5\",\"monotonic\":"
+      "true}");
+  for (const std::string& events : {sparse, sparse + gaussian + sparse, one_way + rounds})
+    ExpectProved(events, 1e-5);
+  ExpectProved(one_way, 1e-5, {v1::ADD_OR_REMOVE_ONE, 2});
+  ExpectProved(sparse, 0, replace);
+  const double once = 1. / 3 + 10. / 40;  // the ends of one, at δ = 0
+  for (const auto& [text, epsilon] :
+       {std::pair(sparse, 2 * once), std::pair(one_way, once - .125)}) {
+    const Claimed history = Read(text);
+    const auto upper = [&](double by) {
+      return CheckUpper(history, {Claim::About::kEpsilon, 0, 0, epsilon * by}).verdict;
+    };
+    EXPECT_EQ(upper(1 + 1e-9), Verdict::kProved) << text;
+    EXPECT_EQ(upper(1 - 1e-9), Verdict::kRefuted) << text;
+    EXPECT_NE(CheckLower(history, {Claim::About::kEpsilon, 0, epsilon / 2, epsilon}).verdict,
+              Verdict::kProved)
+        << text;
+  }
   // Of a curve the checker's conversion is a little looser than the accountant's; below, a Gaussian
   // of the same curve is proved.
   Claim claim = Answer(zcdp, 1e-5, {});
