@@ -92,17 +92,20 @@ void AddDatasets(flags::App& app, Command& chosen) {
 
 // ---- attention ----
 
+std::string AttentionParent(const std::string& project) {
+  return absl::StrCat("projects/", project.empty() ? "-" : project);
+}
+
 absl::Status ListAttention(const ListFlags& flags, Output& out) {
   v1::ListAttentionRequest request;
-  request.set_parent(flags.project.empty() ? "projects/-"
-                                           : absl::StrCat("projects/", flags.project));
+  request.set_parent(AttentionParent(flags.project));
   return out.Answer(ServerCalls(flags.place.server).AskAll(request));
 }
 
 // ---- acknowledge ----
 
 struct AcknowledgeFlags {
-  std::string id;
+  std::string id, project;
   connection::ServerAccess server;
   std::string text, assigned_to;
   bool reopen = false;
@@ -111,7 +114,7 @@ struct AcknowledgeFlags {
 absl::Status Acknowledge(const AcknowledgeFlags& flags, Output& out) {
   ServerCalls server(flags.server);
   v1::ListAttentionRequest all;
-  all.set_parent("projects/-");
+  all.set_parent(AttentionParent(flags.project));
   ASSIGN_OR_RETURN(const v1::ListAttentionResponse list, server.AskAll(all));
   const auto found = std::find_if(list.items().begin(), list.items().end(),
                                   [&](const auto& item) { return item.id() == flags.id; });
@@ -126,6 +129,7 @@ absl::Status Acknowledge(const AcknowledgeFlags& flags, Output& out) {
   } else if (!found->datasets().empty()) {
     request.set_dataset(found->datasets(0));
   }
+  request.set_parent(all.parent());
   request.set_acknowledged(!flags.reopen);
   request.set_assigned_to(flags.assigned_to);
   request.set_text(flags.text);
@@ -229,6 +233,8 @@ void AddAcknowledgeCommand(flags::App& app, Command& chosen) {
       Acknowledge, chosen);
   command.add_option("ID", flags.id, "as dpledger attention shows it, in parentheses")->required();
   AddRequiredServer(command, flags.server);
+  AddToken(command, "--project", flags.project, 63,
+           "as attention was asked; default: all projects");
   AddText(command, "--text", flags.text, 1024, "your own words, kept for everybody to read");
   AddText(command, "--assign", flags.assigned_to, 256, "who sees to it");
   command.add_flag("--reopen", flags.reopen, "it is open: only note or assign it");

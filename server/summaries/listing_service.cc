@@ -331,10 +331,12 @@ absl::StatusOr<v1::AttentionItem> ListingService::NoteAttention(
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
   RETURN_IF_ERROR(events::Text(0, kMostAssignedBytes, "assigned_to", request.assigned_to()));
   RETURN_IF_ERROR(events::Text(0, kMostTextBytes, "text", request.text()));
+  const std::string parent = request.parent().empty() ? "projects/-" : request.parent();
+  RETURN_IF_ERROR(CheckParent(parent));
   if (notes_ == nullptr) return absl::UnimplementedError("nothing keeps notes here");
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
   const absl::Time now = absl::Now();
-  ASSIGN_OR_RETURN(std::vector<v1::AttentionItem> items, Attention("projects/-", now, call));
+  ASSIGN_OR_RETURN(std::vector<v1::AttentionItem> items, Attention(parent, now, call));
   const auto about = [&request](const v1::AttentionItem& item) {
     if (request.has_ledger()) return item.ledger() == request.ledger() && !item.ledger().empty();
     if (!item.ledger().empty()) return false;

@@ -395,6 +395,28 @@ TEST_F(Listing, OfADataSetAnItemIsAboutTheProjectsThatAreSeen) {
   const auto before = ids();
   ASSERT_EQ(before.size(), 2u) << "the total of adult, and the names";
   EXPECT_EQ(ids(), before);
+  // The list of one project shows other items about the same, which are noted as of that list.
+  v1::NoteAttentionRequest note;
+  note.set_dataset("adult");
+  v1::ListAttentionRequest of_project;
+  of_project.set_parent("projects/p");
+  v1::ListAttentionResponse list;
+  ASSERT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListAttention, of_project, &list)));
+  for (const v1::AttentionItem& item : list.items())
+    if (item.reason() == v1::AttentionItem::TOTAL_REFUSED) note.set_id(item.id());
+  ASSERT_NE(note.id(), "");
+  const auto say = [&] {
+    return Call(running_.ledgers(), &Ledgers::NoteAttention, note).error_code();
+  };
+  if (note.id() != before.at(v1::AttentionItem::TOTAL_REFUSED)) {
+    EXPECT_EQ(say(), grpc::StatusCode::NOT_FOUND);
+  }
+  note.set_parent("projects/p");
+  EXPECT_EQ(say(), grpc::StatusCode::OK);
+  note.set_parent("p");
+  EXPECT_TRUE(
+      IsFieldError(Call(running_.ledgers(), &Ledgers::NoteAttention, note), "parent", "projects/"));
+
   running_.Create("projects/r/ledgers/w");  // over adult
   for (const auto& [reason, id] : ids()) EXPECT_NE(id, before.at(reason)) << reason;
 }
