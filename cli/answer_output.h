@@ -69,6 +69,7 @@ std::string ToText(const v1::BudgetVerified& verified);
 std::string ToText(const v1::Operation& operation);
 std::string ToText(const v1::ListOperationsResponse& list);
 std::string ToText(const v1::RecomputeResults& results);
+std::string ToText(const v1::ListAnswersResponse& list);
 std::string ToText(const v1::TokenMade& made);
 std::string ToText(const v1::ListTokensResponse& list);
 std::string ToText(const v1::RevokeTokenResponse& revoked);

@@ -1,4 +1,4 @@
-// recompute start, list, show, cancel.
+// recompute start, list, show, history, cancel.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -93,6 +93,13 @@ absl::Status Show(const RecomputeFlags& flags, Output& out) {
   return out.Answer(answer);
 }
 
+absl::Status History(const RecomputeFlags& flags, Output& out) {
+  v1::ListAnswersRequest request;
+  request.set_ledger(flags.name);
+  request.set_delta(flags.delta);
+  return out.Answer(ServerCalls(flags.server).AskAll(request));
+}
+
 absl::Status Cancel(const RecomputeFlags& flags, Output& out) {
   v1::CancelOperationRequest request;
   request.set_name(FullName(flags.name));
@@ -133,6 +140,17 @@ void AddShow(flags::App& group, Command& chosen) {
   show.add_flag("--wait", flags.wait, "until it has ended");
 }
 
+void AddHistory(flags::App& group, Command& chosen) {
+  auto [history, flags] = AddCommand(
+      group, "history",
+      "Shows what was said of a ledger over time, by which version and method, and what each new "
+      "answer gave back.",
+      "  dpledger recompute history projects/vision/ledgers/old --server 127.0.0.1:7070", History,
+      chosen);
+  history.add_option("LEDGER", flags.name, "projects/{project}/ledgers/{ledger}")->required();
+  AddReal(history, "--delta", flags.delta, kOpenUnitInterval, "in (0, 1); default: at every delta");
+}
+
 }  // namespace
 
 void AddRecomputeCommands(flags::App& app, Command& chosen) {
@@ -142,6 +160,7 @@ void AddRecomputeCommands(flags::App& app, Command& chosen) {
   AddCommand(group, "list", "Lists operations, the newest first.",
              "  dpledger recompute list --server 127.0.0.1:7070", ListThem, chosen);
   AddShow(group, chosen);
+  AddHistory(group, chosen);
   auto [cancel, flags] = AddCommand(
       group, "cancel", "Ends an operation; what it has found stays.",
       "  dpledger recompute cancel operations/0a1b… --server 127.0.0.1:7070", Cancel, chosen);

@@ -41,6 +41,7 @@ v1::Operation AnswerTo(const v1::GetOperationRequest&);
 v1::Operation AnswerTo(const v1::CancelOperationRequest&);
 v1::ListOperationsResponse AnswerTo(const v1::ListOperationsRequest&);
 v1::ListRecomputedResponse AnswerTo(const v1::ListRecomputedRequest&);
+v1::ListAnswersResponse AnswerTo(const v1::ListAnswersRequest&);
 v1::Ledger AnswerTo(const v1::CreateLedgerRequest&);
 v1::ListLedgersResponse AnswerTo(const v1::ListLedgersRequest&);
 v1::ListDatasetsResponse AnswerTo(const v1::ListDatasetsRequest&);

@@ -10,7 +10,10 @@ namespace dpledger::cli {
 namespace {
 
 std::string SummaryText(const v1::LedgerSummary& summary) {
-  if (!summary.has_epsilon()) return absl::StrCat("refused: ", summary.refusal().message());
+  if (!summary.has_epsilon()) {
+    const std::string& why = summary.refusal().message();
+    return absl::StrCat("refused", why.empty() ? "" : ": ", Shown(why));
+  }
   return absl::StrCat(TextUp(summary.epsilon().upper()), " by ", summary.method(), " (",
                       summary.version(), ")");
 }
@@ -117,6 +120,32 @@ std::string ToText(const v1::RecomputeResults& results) {
   return text;
 }
 
+std::string SaidByText(const v1::SaidAnswer& said) {
+  if (said.has_operation()) return said.operation();
+  if (!said.has_statement()) return "in lists";
+  return absl::StrCat("statement ", said.statement().number(),
+                      said.statement().has_withdrawal() ? ", withdrawn" : "");
+}
+
+// A difference of two upper ends, in words.
+std::string GivenBackText(double given_back) {
+  if (given_back == 0) return "as was said before";
+  const std::string by = TextNear(std::abs(given_back));
+  return absl::StrCat(by, given_back > 0 ? " less" : " more", " than was said before");
+}
+
+std::string ToText(const v1::ListAnswersResponse& list) {
+  std::string text;
+  for (const v1::SaidAnswer& one : list.answers()) {
+    const v1::LedgerSummary& answer = one.answer();
+    absl::StrAppend(&text, TimeText(answer.compute_time()), "  ", SaidByText(one), "\n");
+    text += Row("  epsilon", SummaryText(answer));
+    text += Row("  of", answer.size(), " entries at delta ", TextNear(answer.delta()));
+    if (one.has_given_back()) text += Row("  which is", GivenBackText(one.given_back()));
+  }
+  return text;
+}
+
 std::string ToText(const v1::TokenMade& made) {
   return TokenText(made.token()) + Row("token", made.secret()) + Row("token in", made.file());
 }
@@ -141,6 +170,10 @@ std::string ToText(const v1::IssuedStatement& statement) {
                                   : Row("epsilon", "refused");
   if (statement.regime() == v1::ODOMETER) text += Row("which is", kOdometerText);
   text += Row("delta", TextNear(statement.delta()));
+  text += Row("covers", statement.size(), " entries, ", v1::Adjacency_Name(statement.adjacency()),
+              ", groups of ", statement.group_size());
+  text += Row("method", statement.method(), statement.method().empty() ? "" : ", ", "version ",
+              statement.version());
   text += Row("Markdown", "SHA-256 ", statement.markdown_sha256());
   text += Row("HTML", "SHA-256 ", statement.html_sha256());
   if (statement.has_withdrawal()) {

@@ -39,9 +39,12 @@ size_t MostDescriptors() {
 }
 
 // A store in a folder is this process's alone.
-RecomputeOptions RecomputeOf(const ServerOptions& options) {
+RecomputeOptions RecomputeOf(const ServerOptions& options, StatementService* statements) {
   RecomputeOptions recompute = options.recompute;
   recompute.shared_store = options.signing.store_folder.empty();
+  recompute.statements = [statements](const auto& request, const CallContext& call) {
+    return statements->ListStatements(request, call);
+  };
   return recompute;
 }
 
@@ -97,7 +100,8 @@ Server::Server(const ServerOptions& options, std::unique_ptr<LedgerStore> store,
       notes_(store_.get()),
       finder_(&tail_, &index_),
       statements_(store_.get(), signing_.get(), &accounting_, &finder_),
-      recompute_(store_.get(), &accounting_, &finder_, RecomputeOf(options), Clock::System(), log),
+      recompute_(store_.get(), &accounting_, &finder_, RecomputeOf(options, &statements_),
+                 Clock::System(), log),
       authorizer_(options.authorizer) {}
 
 Server::~Server() { Stop(absl::InfinitePast()); }

@@ -29,13 +29,16 @@ const browser = await openBrowser();
 try {
   await fill(server);
   await sleep(600);
-  const operation = await server.call("RecomputeService/StartRecompute", {
-    requestId: "pictures",
-    parent: "projects/-",
-    delta: 1e-5,
-    options: { method: "BEST" },
-  });
-  await sleep(1500);
+  let operation;
+  for (const method of ["RDP", "BEST"]) {
+    operation = await server.call("RecomputeService/StartRecompute", {
+      requestId: `pictures-${method}`,
+      parent: "projects/-",
+      delta: 1e-5,
+      options: { method },
+    });
+    await sleep(1500);
+  }
   VIEWS["recompute-one"] = `/recompute/${operation.name.split("/")[1]}`;
   for (const [name, address] of Object.entries(VIEWS)) {
     if (only && !name.startsWith(only)) continue;

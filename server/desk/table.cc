@@ -374,6 +374,9 @@ void AddRecomputeService(RecomputeService* service, std::vector<Method>& rows) {
       &S::ListOperations);
   add("ListRecomputed", &v1::ListRecomputedRequest::default_instance(), Permission::kAsk,
       &S::ListRecomputed);
+  rows.push_back(For<v1::ListAnswersRequest>(
+      Permission::kAsk, [](const auto& request) { return LedgerCalled(request.ledger()); },
+      Unary("RecomputeService", "ListAnswers", Pool::kAudit, service, &S::ListAnswers)));
 }
 
 // ---- AdminService ----

@@ -61,7 +61,11 @@ absl::Status OperationLog::Take(uint64_t sequence, const std::string& bytes) {
     }
     case v1::RecomputeNote::kChunk: {
       Stored& stored = stored_[note.chunk().chunk()];
-      if (stored.notes == 0) stored.first_sequence = sequence;
+      if (stored.notes == 0) {
+        stored.first_sequence = sequence;
+        if (note.chunk().results_size() > 0)
+          stored.first_ledger = note.chunk().results(0).now().ledger();
+      }
       ++stored.notes;
       for (const v1::Recomputed& result : note.chunk().results()) Count(result);
       break;
@@ -141,6 +145,26 @@ absl::StatusOr<std::vector<v1::Recomputed>> OperationLog::Results(LedgerReader& 
     }
   }
   return results;
+}
+
+absl::StatusOr<std::optional<v1::Recomputed>> OperationLog::ResultOf(
+    LedgerReader& store, const std::string& ledger) const {
+  // Ledgers stand in the order of their names: it is in the last chunk that does not begin behind
+  // it, or nowhere. (An operation has at most 1,000 chunks.)
+  uint64_t first = 0;
+  bool found = false;
+  for (const auto& [chunk, stored] : stored_) {
+    if (stored.first_ledger > ledger) break;
+    first = chunk * chunk_size_;
+    found = true;
+  }
+  if (!found) return std::optional<v1::Recomputed>();
+  uint64_t next = 0;
+  ASSIGN_OR_RETURN(std::vector<v1::Recomputed> results, Results(store, first, chunk_size_, &next));
+  for (v1::Recomputed& result : results) {
+    if (result.now().ledger() == ledger) return std::optional<v1::Recomputed>(std::move(result));
+  }
+  return std::optional<v1::Recomputed>();
 }
 
 }  // namespace dpledger::server

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +49,15 @@ class OperationLog {
   // `next`: where to go on, 0 at the end.
   absl::StatusOr<std::vector<v1::Recomputed>> Results(LedgerReader& store, uint64_t first,
                                                       size_t limit, uint64_t* next) const;
+  // The result of one ledger; nullopt: there is none, or not yet.
+  absl::StatusOr<std::optional<v1::Recomputed>> ResultOf(LedgerReader& store,
+                                                         const std::string& ledger) const;
 
  private:
   struct Stored {
     uint64_t first_sequence = 0;
     uint64_t notes = 0;
+    std::string first_ledger;
   };
   struct Claims {
     v1::RecomputeNote::Claim last;

@@ -50,6 +50,10 @@ v1::LedgerSummary ForNote(v1::LedgerSummary summary) {
   return summary;
 }
 
+uint64_t GroupOf(const v1::AccountingOptions& options) {
+  return std::max<uint64_t>(1, options.group_size());
+}
+
 // Errors that say something of the server, not of the ledger: it is asked about again.
 bool Passes(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsCancelled(status) ||
@@ -196,7 +200,7 @@ absl::StatusOr<std::optional<v1::Recomputed>> RecomputeService::Ask(const Task& 
   call.cancelled = [this, ended = task.ended] { return stopping_ || ended->load(); };
   if (call.cancelled()) return std::optional<v1::Recomputed>();
   v1::Recomputed result;
-  ASSIGN_OR_RETURN(std::optional<v1::LedgerSummary> before, Before(name, delta));
+  ASSIGN_OR_RETURN(std::optional<v1::LedgerSummary> before, Before(name, task.request));
   absl::StatusOr<v1::Ledger> got = store_.Get(name, kNoWriters);
   if (Passes(got.status())) return got.status();
   v1::Ledger ledger;
@@ -226,8 +230,9 @@ absl::StatusOr<std::optional<v1::Recomputed>> RecomputeService::Ask(const Task& 
   return std::optional<v1::Recomputed>(std::move(result));
 }
 
-absl::StatusOr<std::optional<v1::LedgerSummary>> RecomputeService::Before(const std::string& ledger,
-                                                                          double delta) {
+absl::StatusOr<std::optional<v1::LedgerSummary>> RecomputeService::Before(
+    const std::string& ledger, const v1::StartRecomputeRequest& question) {
+  const double delta = DeltaOf(question);
   if (options_.said_before) return options_.said_before(ledger, delta);
   std::vector<const OperationLog*> ended;
   {
@@ -244,16 +249,21 @@ absl::StatusOr<std::optional<v1::LedgerSummary>> RecomputeService::Before(const 
     uint64_t next = 0;
     ASSIGN_OR_RETURN(const std::vector<v1::Recomputed> results,
                      log->Results(store_, 0, static_cast<size_t>(-1), &next));
+    const v1::AccountingOptions& asked = log->operation().request().options();
     for (const v1::Recomputed& result : results) {
-      v1::LedgerSummary& known = earlier_[{result.now().delta(), result.now().ledger()}];
+      v1::LedgerSummary& known = earlier_[{result.now().delta(), asked.adjacency(), GroupOf(asked),
+                                           result.now().ledger()}];
       if (known.compute_time() <= result.now().compute_time()) known = result.now();
     }
     earlier_read_.insert(log->ledger());
   }
   // What was said last: by an earlier operation, or in lists.
-  const auto found = earlier_.find({delta, ledger});
+  const v1::AccountingOptions& options = question.options();
+  const auto found = earlier_.find({delta, options.adjacency(), GroupOf(options), ledger});
   std::optional<v1::LedgerSummary> last;
   if (found != earlier_.end()) last = found->second;
+  // Lists speak of one record, in the ledger's own adjacency.
+  if (options.adjacency() != v1::ADJACENCY_UNSPECIFIED || GroupOf(options) > 1) return last;
   const std::shared_ptr<const v1::LedgerSummary> listed = finder_.SummaryOf(ledger);
   if (listed != nullptr && listed->delta() == delta &&
       (!last.has_value() || listed->compute_time() > last->compute_time())) {

@@ -17,7 +17,9 @@
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "questions/answers.h"
+#include "server/own_ledgers/note_log.h"
 #include "server/own_ledgers/own_ledgers.h"
+#include "server/recompute/said_answers.h"
 
 namespace dpledger::server {
 namespace {
@@ -117,7 +119,7 @@ absl::StatusOr<std::vector<std::string>> RecomputeService::Choose(
     ASSIGN_OR_RETURN(const auto bound, PartsOfVersion(request.answered_before_version()));
     std::vector<std::string> chosen;
     for (std::string& name : names) {
-      ASSIGN_OR_RETURN(const auto before, Before(name, DeltaOf(request)));
+      ASSIGN_OR_RETURN(const auto before, Before(name, request));
       if (!before.has_value()) continue;
       const auto version = PartsOfVersion(before->version());
       if (version.ok() && *version < bound) chosen.push_back(std::move(name));
@@ -283,6 +285,75 @@ absl::StatusOr<v1::ListRecomputedResponse> RecomputeService::ListRecomputed(
   v1::ListRecomputedResponse response;
   for (v1::Recomputed& result : results) *response.add_results() = std::move(result);
   if (next > 0) response.set_next_page_token(absl::StrCat(next));
+  return response;
+}
+
+absl::Status RecomputeService::AddOperations(const v1::Ledger& ledger, const CallContext& call,
+                                             std::vector<v1::SaidAnswer>& said) {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(Scan());
+  for (const auto& [id, operation] : operations_) {
+    RETURN_IF_ERROR(CheckWaiting(call));
+    const OperationLog& log = operation->log;
+    const v1::AccountingOptions& options = log.operation().request().options();
+    if (!OfOneRecord(options.adjacency(), options.group_size(), ledger)) continue;
+    if (!log.ended()) RETURN_IF_ERROR(Find(id).status());
+    ASSIGN_OR_RETURN(std::optional<v1::Recomputed> result, log.ResultOf(store_, ledger.name()));
+    if (!result.has_value()) continue;
+    if (result->has_before()) *said.emplace_back().mutable_answer() = result->before();
+    v1::SaidAnswer& now = said.emplace_back();
+    *now.mutable_answer() = std::move(*result->mutable_now());
+    now.set_operation(log.operation().name());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecomputeService::AddStatements(const v1::Ledger& ledger, const CallContext& call,
+                                             std::vector<v1::SaidAnswer>& said) {
+  if (!options_.statements) return absl::OkStatus();
+  v1::ListStatementsRequest request;
+  request.set_ledger(ledger.name());
+  request.set_page_size(kMostPage);
+  do {
+    ASSIGN_OR_RETURN(v1::ListStatementsResponse page, options_.statements(request, call));
+    for (v1::IssuedStatement& statement : *page.mutable_statements()) {
+      if (!OfOneRecord(statement.adjacency(), statement.group_size(), ledger)) continue;
+      v1::SaidAnswer& one = said.emplace_back();
+      *one.mutable_answer() = SaidBy(statement);
+      *one.mutable_statement() = std::move(statement);
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ListAnswersResponse> RecomputeService::ListAnswers(
+    const v1::ListAnswersRequest& request, const CallContext& call) {
+  RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(events::CheckLedgerName("ledger", request.ledger()));
+  if (!(request.delta() >= 0 && request.delta() < 1)) {
+    return FieldError("delta",
+                      absl::StrCat("must be in (0, 1), or 0 for all, got ", request.delta()));
+  }
+  uint64_t first = 0;
+  if (!request.page_token().empty() && !absl::SimpleAtoi(request.page_token(), &first)) {
+    return FieldError("page_token", "is not of an answer before");
+  }
+  ASSIGN_OR_RETURN(const v1::Ledger ledger, store_.Get(request.ledger(), kNoWriters));
+  std::vector<v1::SaidAnswer> said;
+  RETURN_IF_ERROR(AddOperations(ledger, call, said));
+  RETURN_IF_ERROR(AddStatements(ledger, call, said));
+  if (const auto listed = finder_.SummaryOf(request.ledger()); listed != nullptr) {
+    *said.emplace_back().mutable_answer() = *listed;
+  }
+  std::erase_if(said, [&](const v1::SaidAnswer& one) {
+    return request.delta() != 0 && one.answer().delta() != request.delta();
+  });
+  said = InOrder(std::move(said));
+  v1::ListAnswersResponse response;
+  const size_t end = std::min(said.size(), first + PageSize(request.page_size()));
+  for (size_t i = first; i < end; ++i) *response.add_answers() = std::move(said[i]);
+  if (end < said.size()) response.set_next_page_token(absl::StrCat(end));
   return response;
 }
 

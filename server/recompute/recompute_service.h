@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "base/log.h"
 #include "base/rare_log.h"
 #include "dpledger/v1/recompute_service.pb.h"
+#include "dpledger/v1/statement_service.pb.h"
 #include "ledger_store/store.h"
 #include "server/call_context.h"
 #include "server/questions/accounting_service.h"
@@ -48,6 +50,10 @@ struct RecomputeOptions {
   absl::Duration lease = absl::Seconds(30);
   // Null: what was said last, in lists or by an operation.
   SaidBefore said_before;
+  // Statements about a ledger that were issued. Null: none are.
+  std::function<absl::StatusOr<v1::ListStatementsResponse>(const v1::ListStatementsRequest&,
+                                                           const CallContext&)>
+      statements;
 };
 
 class RecomputeService {
@@ -72,6 +78,8 @@ class RecomputeService {
   absl::StatusOr<v1::Operation> CancelOperation(const v1::CancelOperationRequest& request);
   absl::StatusOr<v1::ListRecomputedResponse> ListRecomputed(
       const v1::ListRecomputedRequest& request);
+  absl::StatusOr<v1::ListAnswersResponse> ListAnswers(const v1::ListAnswersRequest& request,
+                                                      const CallContext& call);
 
  private:
   struct Operation {
@@ -115,7 +123,14 @@ class RecomputeService {
   absl::Status Compute(Task& task);
   // nullopt: the question was given up.
   absl::StatusOr<std::optional<v1::Recomputed>> Ask(const Task& task, const std::string& ledger);
-  absl::StatusOr<std::optional<v1::LedgerSummary>> Before(const std::string& ledger, double delta);
+  // What was said last of the ledger in answer to the same question.
+  absl::StatusOr<std::optional<v1::LedgerSummary>> Before(
+      const std::string& ledger, const v1::StartRecomputeRequest& question);
+  // Adds what operations, and what issued statements said of the ledger.
+  absl::Status AddOperations(const v1::Ledger& ledger, const CallContext& call,
+                             std::vector<v1::SaidAnswer>& said);
+  absl::Status AddStatements(const v1::Ledger& ledger, const CallContext& call,
+                             std::vector<v1::SaidAnswer>& said);
   double DeltaOf(const v1::StartRecomputeRequest& request) const;
 
   LedgerStore& store_;
@@ -131,9 +146,10 @@ class RecomputeService {
   std::map<std::string, std::unique_ptr<Operation>> operations_ ABSL_GUARDED_BY(mutex_);  // by id
   absl::Time scanned_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // changes when there may be something new to do
-  // Results of earlier operations, by δ and ledger; of operations up to the one named.
+  // Results of earlier operations, by δ, adjacency, group size and ledger; of operations up to the
+  // one named.
   absl::Mutex earlier_mutex_;
-  std::map<std::pair<double, std::string>, v1::LedgerSummary> earlier_
+  std::map<std::tuple<double, v1::Adjacency, uint64_t, std::string>, v1::LedgerSummary> earlier_
       ABSL_GUARDED_BY(earlier_mutex_);
   std::set<std::string> earlier_read_ ABSL_GUARDED_BY(earlier_mutex_);
   std::vector<std::thread> threads_;

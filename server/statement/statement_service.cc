@@ -308,7 +308,16 @@ absl::StatusOr<v1::Statement> StatementService::IssueStatement(
   if (facts->answer.has_epsilon()) {
     *issued.mutable_epsilon() = facts->answer.epsilon();
     issued.set_regime(facts->answer.details().regime());
+    issued.set_method(facts->answer.details().method());
   }
+  const v1::Adjacency asked = request.statement().options().adjacency();
+  issued.set_adjacency(
+      asked != v1::ADJACENCY_UNSPECIFIED ? asked : facts->ledgers[0].declaration().adjacency());
+  issued.set_group_size(std::max<uint64_t>(1, request.statement().options().group_size()));
+  for (const v1::Statement::LedgerCheckpoint& bound : facts->checkpoints) {
+    issued.set_size(issued.size() + bound.size());
+  }
+  issued.set_version(facts->version);
   v1::Statement made;
   RETURN_IF_ERROR(register_.Enter(
       [&](uint64_t number) -> absl::StatusOr<v1::IssuedStatement> {

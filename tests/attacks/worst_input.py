@@ -56,6 +56,7 @@ SEEDS = {
     "LedgerService/GrantBudget": {"budget": BUDGET, "ledger": BUDGETED, "requestId": "1", "plan": [ROUNDS]},
     "AuditService/GetCheckpoint": {"log": LEDGER},
     "AuditService/GetTile": {"log": LEDGER, "path": "tile/entries/000.p/1"},
+    "RecomputeService/ListAnswers": {"ledger": LEDGER},
     "StatementService/GetStatement": {"ledger": LEDGER, "delta": 1e-5},
     "StatementService/IssueStatement": {"statement": {"ledger": LEDGER, "delta": 1e-5},
                                         "issuer": {"organization": "o", "name": "n", "role": "r"}},

@@ -329,6 +329,17 @@ TEST(AnswerFields, OfOperationsAreAllShown) {
       {{"operation"}, {"operation", "results.now.epsilon"}});
 }
 
+TEST(AnswerFields, OfWhatWasSaidStandInALine) {
+  ExpectLine<v1::ListAnswersResponse>(
+      {"answers.answer.size", "answers.answer.delta", "answers.answer.epsilon.upper",
+       "answers.answer.method", "answers.answer.version", "answers.answer.compute_time.seconds",
+       "answers.answer.refusal.message", "answers.operation", "answers.statement.number",
+       "answers.given_back"},
+      {{"answers.operation"},
+       {"answers.statement"},
+       {"answers.statement", "answers.answer.epsilon"}});
+}
+
 TEST(AnswerFields, OfTokensAndAccessAreAllShown) {
   const Reasons of_token = {{"name", "the caller is token:NAME"},
                             {"create_time.nanos", kSeconds},

@@ -122,7 +122,7 @@ TEST(Docs, MarkedCommandsOfHttpPrintWhatItShows) { RunMarked("docs/http.md", 5);
 
 TEST(Docs, MarkedCommandsOfJsonPrintWhatItShows) { RunMarked("docs/json.md", 1); }
 
-TEST(Docs, MarkedCommandsOfRecomputePrintWhatItShows) { RunMarked("docs/recompute.md", 5); }
+TEST(Docs, MarkedCommandsOfRecomputePrintWhatItShows) { RunMarked("docs/recompute.md", 6); }
 
 TEST(Docs, MarkedCommandsOfStatementsPrintWhatItShows) { RunMarked("docs/statements.md", 10); }
 

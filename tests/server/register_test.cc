@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/hex.h"
+#include "dpledger/v1/recompute_service.grpc.pb.h"
 #include "dpledger/v1/statement_service.grpc.pb.h"
 #include "events/proto_json.h"
 #include "merkle/compact_tree.h"
@@ -97,6 +98,29 @@ class RegisterTest : public ::testing::Test {
   v1::IssuedStatement withdrawn_;
 };
 
+// What was said of the ledger has it too, and that nobody is to rely on it any more.
+TEST_F(RegisterTest, StatementsAreAmongWhatWasSaidOfTheirLedger) {
+  MustIssue(Issue());
+  MustIssue(absl::StrCat("statement { ledger: '", kOne,
+                         "' delta: 1e-6 options { group_size: 4 adjacency: REPLACE_ONE } } issuer "
+                         "{ organization: 'o' name: 'n' role: 'r' }"));
+  EXPECT_EQ(statement_.issued().group_size(), 4);
+  EXPECT_EQ(statement_.issued().adjacency(), v1::REPLACE_ONE);
+  ASSERT_TRUE(IsOk(Withdraw(absl::StrCat("number: 1 ledger: '", kOne, "' reason: 'another run'"))));
+  const auto recompute = v1::RecomputeService::NewStub(running_.channel());
+  v1::ListAnswersResponse said;
+  ASSERT_TRUE(
+      IsOk(Call(*recompute, &v1::RecomputeService::Stub::ListAnswers,
+                FromText<v1::ListAnswersRequest>("ledger: '" + kOne + "' delta: 1e-6"), &said)));
+  ASSERT_EQ(said.answers_size(), 1) << "groups, and another adjacency, are another question";
+  const v1::SaidAnswer& one = said.answers(0);
+  EXPECT_EQ(one.statement().number(), 1);
+  EXPECT_EQ(one.statement().withdrawal().reason(), "another run");
+  EXPECT_EQ(one.answer().size(), 2);
+  EXPECT_EQ(one.answer().epsilon().SerializeAsString(),
+            one.statement().epsilon().SerializeAsString());
+}
+
 TEST_F(RegisterTest, DocumentsSayWhoStatesThemAndTheRegisterHoldsTheirHashes) {
   const int64_t day = (absl::ToUnixSeconds(absl::Now()) / 86'400 + 400) * 86'400;
   MustIssue(Issue(absl::StrCat("valid_until { seconds: ", day, " }")));
@@ -106,6 +130,11 @@ TEST_F(RegisterTest, DocumentsSayWhoStatesThemAndTheRegisterHoldsTheirHashes) {
   EXPECT_EQ(issued.title(), statement_.title());
   EXPECT_EQ(issued.delta(), 1e-6);
   EXPECT_EQ(issued.epsilon().upper(), statement_.answer().epsilon().upper());
+  EXPECT_EQ(issued.size(), 2);
+  EXPECT_EQ(issued.adjacency(), v1::ADD_OR_REMOVE_ONE);
+  EXPECT_EQ(issued.group_size(), 1);
+  EXPECT_EQ(issued.method(), statement_.answer().details().method());
+  EXPECT_EQ(issued.version(), statement_.version());
   EXPECT_EQ(issued.markdown_sha256(), Sha256(statement_.markdown()));
   EXPECT_EQ(issued.html_sha256(), Sha256(statement_.html()));
   const std::string until =

@@ -113,6 +113,63 @@ export const cases = {
     },
   ),
 
+  "what was said of a ledger stands on its view, oldest answers and statements too": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      await create(server, "old", declared("again", "example"));
+      await append(server, "old", [rounds(500, poisson(0.01), 1)]);
+      const { page: tab, trouble } = await openPage(browser);
+      const view = `${server.base}/ledger/default/old?delta=1e-6`;
+      await tab.goto(view);
+      await says(tab, "true value");
+      assert.doesNotMatch(await text(tab), /What was said of it over time/);
+      for (const method of ["RDP", "BEST"]) {
+        const { name } = await start(server, `said-${method}`, method, "");
+        while ((await server.call("RecomputeService/GetOperation", { name })).state === "RUNNING");
+      }
+      await server.call("StatementService/IssueStatement", {
+        statement: { ledger: nameOf("old"), delta: 1e-6 },
+        issuer: { organization: "o", name: "n", role: "r" },
+      });
+      const { answers } = await server.call("RecomputeService/ListAnswers", {
+        ledger: nameOf("old"),
+        delta: 1e-6,
+      });
+      assert.equal(answers.length, 3);
+      await tab.goto(view);
+      await says(tab, "What was said of it over time");
+      const rows = await tab.evaluate(() => {
+        const heads = [...document.querySelectorAll("section.section")];
+        const said = heads.find((one) => /over time/.test(one.querySelector("h2").textContent));
+        return [...said.querySelectorAll("table.rows tbody tr")].map((row) =>
+          [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim()),
+        );
+      });
+      assert.deepEqual(
+        rows.map((row) => row[4]),
+        ["statement 1", "recomputed", "recomputed"],
+      );
+      const [issued, best, renyi] = rows;
+      assert.match(renyi[3], /^rdp, /);
+      assert.equal(renyi[5], "not asked before");
+      const less = answers[0].answer.epsilon.upper - answers[1].answer.epsilon.upper;
+      assert.match(best[5], / less$/);
+      assert.ok(Math.abs(parseFloat(best[5]) - less) < 1e-3 * less, `${best[5]} for ${less}`);
+      assert.equal(issued[5], "unchanged");
+      for (const [row, one] of [renyi, best].map((row, i) => [row, answers[i]])) {
+        const shown = parseFloat(row[1].replace(/^\D+/, ""));
+        const told = one.answer.epsilon.upper;
+        assert.ok(shown >= told && shown < told * 1.001, `${row[1]} for ${told}`);
+      }
+      // Of another δ nothing was said.
+      await tab.goto(`${server.base}/ledger/default/old?delta=1e-3`);
+      await says(tab, "true value");
+      await settled(tab);
+      assert.doesNotMatch(await text(tab), /What was said of it over time/);
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
   "an operation shows how far it is, and ends when the reader says so": onServer(
     { filled: false },
     async ({ server, browser }) => {

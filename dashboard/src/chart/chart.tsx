@@ -5,6 +5,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { download, downloadCsv, type Cells } from "../parts/download";
 import { Button } from "../parts/parts";
+import { dayWords, momentWords } from "../text/dates";
 import { grouped, textNear, textUp } from "../text/numbers";
 import { drawingOf, tickText, type Drawing, type Point } from "./scale";
 
@@ -26,7 +27,15 @@ export interface ChartProps {
   csv: Cells[]; // the same as a table
   height?: number;
   values?: "up" | "nearest"; // how a point's value is rounded
+  since?: number; // milliseconds since 1970 of x = 0, where x is in days
 }
+
+const DAY = 86400e3;
+export const daysSince = (since: number, time: number) => (time - since) / DAY;
+const xText = ({ since }: ChartProps, x: number, span: number) => {
+  if (since === undefined) return grouped(Math.round(x));
+  return (span < 3 ? momentWords : dayWords)(since + x * DAY);
+};
 
 function useWidth(): [RefObject<HTMLDivElement>, number] {
   const box = useRef<HTMLDivElement>(null);
@@ -130,7 +139,7 @@ function Readout({ at, props, on }: { at: number; props: ChartProps; on: Drawing
               class="end"
               text-anchor={before ? "end" : "start"}
             >
-              {`${grouped(point.x)}: ${write(point.upper)}`}
+              {`${xText(props, point.x, on.greatestX)}: ${write(point.upper)}`}
             </text>
           </g>
         );
@@ -140,8 +149,11 @@ function Readout({ at, props, on }: { at: number; props: ChartProps; on: Drawing
 }
 
 // The grid, its ticks, and the words at its edges.
-function Axes({ on, props: { xTitle, yTitle, plan } }: { on: Drawing; props: ChartProps }) {
+function Axes({ on, props }: { on: Drawing; props: ChartProps }) {
+  const { xTitle, yTitle, plan, since } = props;
   const { x, y, left, right, top, height } = on;
+  const anchor = (tick: number) =>
+    tick === 0 ? "start" : since !== undefined && x(tick) > right - 30 ? "end" : "middle";
   return (
     <>
       <text x="0" y="14" class="axis-title">
@@ -162,14 +174,8 @@ function Axes({ on, props: { xTitle, yTitle, plan } }: { on: Drawing; props: Cha
         </g>
       ))}
       {on.xTicks.map((tick) => (
-        <text
-          key={tick}
-          x={x(tick)}
-          y={y(0) + 18}
-          class="tick"
-          text-anchor={tick === 0 ? "start" : "middle"}
-        >
-          {grouped(Math.round(tick))}
+        <text key={tick} x={x(tick)} y={y(0) + 18} class="tick" text-anchor={anchor(tick)}>
+          {xText(props, tick, on.greatestX)}
         </text>
       ))}
       <text x={(left + right) / 2} y={height - 6} class="axis-title" text-anchor="middle">
@@ -222,14 +228,16 @@ export function Chart(props: ChartProps) {
   const { series, plan, height = 250 } = props;
   const points = series.flatMap((one) => one.points);
   if (plan) points.push({ x: plan.x, lower: null, upper: plan.value ?? 0 });
-  const on = drawingOf(points, width, height);
+  const on = drawingOf(points, width, height, props.since === undefined ? 1 : 1 / 1440);
   const move = (event: PointerEvent) => {
     const { left } = (event.currentTarget as Element).getBoundingClientRect();
-    const value = Math.round(on.xAt(event.clientX - left));
+    const under = on.xAt(event.clientX - left);
+    const value = props.since === undefined ? Math.round(under) : under;
     setAt(value >= 0 && value <= on.greatestX ? value : null);
   };
   const keys = (event: KeyboardEvent) => {
-    const step = Math.max(1, Math.round(on.greatestX / 50));
+    const share = on.greatestX / 50;
+    const step = props.since === undefined ? Math.max(1, Math.round(share)) : share;
     if (event.key === "ArrowRight") setAt(Math.min(on.greatestX, (at ?? 0) + step));
     else if (event.key === "ArrowLeft") setAt(Math.max(0, (at ?? on.greatestX) - step));
     else return;

@@ -24,8 +24,8 @@ export interface Point {
 const PAD = { left: 46, right: 18, top: 26, bottom: 42 };
 
 export type Drawing = ReturnType<typeof drawingOf>;
-export function drawingOf(points: Point[], width: number, height: number) {
-  const greatestX = Math.max(1, ...points.map((point) => point.x));
+export function drawingOf(points: Point[], width: number, height: number, leastX = 1) {
+  const greatestX = Math.max(leastX, ...points.map((point) => point.x));
   const most = Math.max(1e-12, ...points.map((point) => point.upper).filter(Number.isFinite));
   const yTicks = ticksOf(most * 1.04, 5);
   const greatestY = Math.max(yTicks.at(-1)!, most * 1.06);

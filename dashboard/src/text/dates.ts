@@ -4,6 +4,9 @@ const format = (time: number, how: Intl.DateTimeFormatOptions) =>
 
 export const dateWords = (time: number) =>
   format(time, { dateStyle: "medium", timeStyle: "short" });
+// Without its year.
+export const momentWords = (time: number) =>
+  format(time, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
 // The hour alone of what is on the same day as `now`.
 export function clockWords(time: number, now: number): string {

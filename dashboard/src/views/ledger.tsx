@@ -27,6 +27,7 @@ import { Aside } from "./ledger_aside";
 import { Cost } from "./ledger_cost";
 import { CostChart, NoiseCharts } from "./ledger_charts";
 import { Runs } from "./ledger_runs";
+import { SaidOverTime } from "./ledger_said";
 import { givenOptions } from "./requests";
 
 const askOf = (name: string): ComputeEpsilonRequest => ({
@@ -118,6 +119,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
           <Cost ledger={data} request={request} of={cost} />
           {data.declaration?.kind === "BUDGET" && <Budget of={data} />}
           {cost.data && <CostChart ledger={data} size={size} answer={cost.data} />}
+          {cost.data && <SaidOverTime ledger={data} answer={cost.data} />}
           <NoiseCharts runs={runs} file={short} />
           {error && <Failed error={error} what="the entries" />}
           <Runs of={runs} read={read} done={done} size={size} file={short} />
