@@ -1,14 +1,17 @@
-// Debian's Chromium, watched: whatever a page says to the console, breaks of its policy or asks of
-// another origin is kept.
+// Debian's Chromium, or its Firefox where BROWSER says so, watched: whatever a page says to the
+// console, breaks of its policy or asks of another origin is kept.
 import { existsSync } from "node:fs";
-import { chromium } from "playwright-core";
+import playwright from "playwright-core";
 
-const PLACES = [
-  process.env.CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-];
+export const isFirefox = process.env.BROWSER === "firefox";
+const PLACES = isFirefox
+  ? ["/usr/bin/firefox-esr", "/usr/bin/firefox"]
+  : [
+      process.env.CHROMIUM,
+      "/usr/bin/chromium",
+      "/usr/bin/chromium-browser",
+      "/usr/bin/google-chrome",
+    ];
 export const found = PLACES.find((path) => path && existsSync(path));
 
 // Of each page, the requests that are under way. The stream of changes has no end, and is not among
@@ -16,7 +19,8 @@ export const found = PLACES.find((path) => path && existsSync(path));
 const underWay = new WeakMap();
 
 export async function openBrowser(flags = []) {
-  return chromium.launch({
+  if (isFirefox) return playwright._bidiFirefox.launch({ executablePath: found });
+  return playwright.chromium.launch({
     executablePath: found,
     args: ["--font-render-hinting=none", "--disable-lcd-text", ...flags],
     chromiumSandbox: process.getuid?.() !== 0,

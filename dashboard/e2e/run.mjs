@@ -3,11 +3,12 @@
 //   FILE  one of e2e/cases, without its .mjs; all of them unless told
 //   NAME  a part of the names of the cases to run
 import { existsSync, readdirSync } from "node:fs";
-import { found } from "./browser.mjs";
+import { found, isFirefox } from "./browser.mjs";
 
 const [bin, page, file, only] = process.argv.slice(2);
 if (!found) {
-  console.log("skipped: there is no Chromium (Debian: apt-get install chromium)");
+  const name = isFirefox ? "firefox-esr" : "chromium";
+  console.log(`skipped: the browser is not there (Debian: apt-get install ${name})`);
   process.exit(77);
 }
 if (!existsSync(`${page}/index.html`)) {
