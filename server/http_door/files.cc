@@ -15,9 +15,11 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{64} << 20;
 // Only what comes from here runs, and nobody shows it in a frame. Text becomes a script's address
-// through one policy alone, which the page's worker needs (dashboard/src/verify/in_worker.ts).
+// through one policy alone, which the page's worker needs (dashboard/src/verify/in_worker.ts). The
+// hash is of a statement's style (server/statement/html.cc), so that the page can print one.
 constexpr char kPolicy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; "
+    "style-src 'self' 'sha256-qhwP3M+bG18wbz/u3vkafNlmc87yMlFbqwc97i38ntc='; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dpledger-worker";
 

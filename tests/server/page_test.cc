@@ -9,8 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "dpledger/v1/statement_service.pb.h"
+#include "merkle/compact_tree.h"
+#include "merkle/sha256.h"
+#include "server/statement/pages.h"
 #include "tests/http/raw_client.h"
 #include "tests/server/running_server.h"
 
@@ -72,6 +77,15 @@ std::map<std::string, std::string> PolicyOf(const RawAnswer& answer) {
   return policy;
 }
 
+// Of a statement's document: what the page shows of one before it is printed.
+std::string StatementStyle() {
+  const std::string document = statement::ToHtml(v1::Statement());
+  const size_t begin = document.find("<style>") + 7;
+  const std::string style = document.substr(begin, document.find("</style>") - begin);
+  return absl::StrCat("'self' 'sha256-",
+                      absl::Base64Escape(merkle::ToBytes(merkle::Sha256({style}))), "'");
+}
+
 TEST_F(Page, NothingRunsButWhatComesFromTheServer) {
   StartWithPage();
   for (const char* path : {"/", "/index.html", "/assets/app.js", "/ledger/default/a.b"}) {
@@ -80,7 +94,7 @@ TEST_F(Page, NothingRunsButWhatComesFromTheServer) {
     EXPECT_THAT(
         PolicyOf(answer),
         UnorderedElementsAre(Pair("default-src", "'none'"), Pair("script-src", "'self'"),
-                             Pair("style-src", "'self'"), Pair("img-src", "'self' data:"),
+                             Pair("style-src", StatementStyle()), Pair("img-src", "'self' data:"),
                              Pair("font-src", "'self'"), Pair("connect-src", "'self'"),
                              Pair("worker-src", "'self'"), Pair("base-uri", "'self'"),
                              Pair("form-action", "'none'"), Pair("frame-ancestors", "'none'"),

@@ -384,6 +384,41 @@ export const cases = {
     },
   ),
 
+  "what is printed of a statement is the server's document, with its style": onServer(
+    async ({ server, browser }) => {
+      const { page: tab, context, trouble } = await openPage(browser, { acceptDownloads: true });
+      await context.addInitScript(() => {
+        window.print = () => document.documentElement.setAttribute("data-printed", "yes");
+      });
+      await tab.goto(`${server.base}/statement?ledger=adult-mlp-eps2`);
+      await until(tab, () => document.querySelector(".statement-field"));
+      await settled(tab);
+      const [paper] = await Promise.all([
+        context.waitForEvent("page"),
+        tab.click(".title .actions >> text=Print"),
+      ]);
+      paper.on("console", (message) => trouble.push(message.text()));
+      await until(paper, () => document.documentElement.hasAttribute("data-printed"));
+      assert.match(await text(paper), /^Privacy statement: .*adult-mlp-eps2: [\d,]+ entries/);
+      assert.match(await text(paper), /9\. |How to check|checkpoint/);
+      const styles = await paper.evaluate(() => [
+        getComputedStyle(document.querySelector(".result")).borderTopStyle,
+        getComputedStyle(document.querySelector("dt")).fontWeight,
+      ]);
+      assert.deepEqual(styles, ["solid", "700"], "by the document's own style");
+      assert.equal(await tab.evaluate(() => document.documentElement.dataset.printed), undefined);
+      await paper.close();
+      // Where the browser opens no tabs the document is a file.
+      await tab.evaluate(() => (window.open = () => null));
+      const [file] = await Promise.all([
+        tab.waitForEvent("download"),
+        tab.click(".title .actions >> text=Print"),
+      ]);
+      assert.equal(file.suggestedFilename(), "statement-adult-mlp-eps2.html");
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
   "a statement prints on A4 with nothing cut off": onServer(async ({ server, browser }) => {
     const long = "W".repeat(200);
     await create(

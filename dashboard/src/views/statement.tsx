@@ -100,6 +100,15 @@ const ByLedger = ({ of: { columns = [], rows = [] } }: { of: StatementTable }) =
 const saveHtml = (name: string, { html = "" }: Message) =>
   download(`statement-${name}.html`, "text/html", html);
 
+// The server's document, in a tab of its own: what is printed is what can be issued and checked.
+function printHtml(name: string, statement: Message) {
+  const address = URL.createObjectURL(new Blob([statement.html ?? ""], { type: "text/html" }));
+  const tab = open(address);
+  if (tab) tab.addEventListener("load", () => tab.print());
+  else saveHtml(name, statement); // the browser opens no tabs
+  setTimeout(() => URL.revokeObjectURL(address), 60000);
+}
+
 interface ActionsProps {
   of: Message;
   name: string;
@@ -115,7 +124,7 @@ const Actions = ({ of: statement, name, issue }: ActionsProps) => {
       <Button onClick={write("md", "text/markdown", markdown)}>Markdown</Button>
       <Button onClick={() => saveHtml(name, statement)}>HTML</Button>
       <Button onClick={write("json", "application/json", text)}>JSON</Button>
-      <Button onClick={() => print()}>Print</Button>
+      <Button onClick={() => printHtml(name, statement)}>Print</Button>
       <Button class="button primary" onClick={issue}>
         Issue…
       </Button>
