@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/descriptors.h"
 #include "ledger_store/evidence/signing_key_file.h"
+#include "ledger_store/store.h"
 #include "merkle/authenticator.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/questions/signed_root.h"
@@ -192,8 +192,13 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
          if (summary == nullptr || !summary->has_spending()) return std::nullopt;
          return summary->spending();
        }});
-  tail_.Start([this] { return summariser_.Load(); },
-              [this](const std::vector<std::string>& ledgers) { summariser_.OnChanged(ledgers); });
+  tail_.Start(
+      [this] {
+        RETURN_IF_ERROR(summariser_.Load());
+        if (summariser_.on()) lists_->BeginTotals();
+        return absl::OkStatus();
+      },
+      [this](const std::vector<std::string>& ledgers) { summariser_.OnChanged(ledgers); });
   summariser_.Start();
 }
 

@@ -252,6 +252,29 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   return response;
 }
 
+std::vector<v1::DatasetSummary> ListingService::Totals(std::map<std::string, LedgerRows> by_name,
+                                                       absl::Time deadline) {
+  std::vector<LedgerRows> sets;
+  std::vector<v1::DatasetSummary> datasets;
+  for (auto& [name, rows] : by_name) {
+    v1::DatasetSummary& dataset = datasets.emplace_back();
+    dataset.set_name(name);
+    dataset.set_ledger_count(rows.size());
+    sets.push_back(std::move(rows));
+  }
+  totals_.Fill(sets, deadline, datasets);
+  return datasets;
+}
+
+void ListingService::BeginTotals() {
+  std::map<std::string, LedgerRows> by_name;
+  for (std::shared_ptr<const LedgerRow>& row : index_.Of("projects/-")) {
+    if (IsOfServer(row->ledger.name())) continue;
+    by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
+  }
+  Totals(std::move(by_name), absl::InfinitePast());
+}
+
 absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const std::string& parent,
                                                                          absl::Time now,
                                                                          const CallContext& call) {
@@ -267,15 +290,8 @@ absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const s
     by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
     return true;
   }));
-  std::vector<LedgerRows> sets;
-  std::vector<v1::DatasetSummary> datasets;
-  for (auto& [name, rows] : by_name) {
-    v1::DatasetSummary& dataset = datasets.emplace_back();
-    dataset.set_name(name);
-    dataset.set_ledger_count(rows.size());
-    sets.push_back(std::move(rows));
-  }
-  totals_.Fill(sets, now, datasets);  // as far as they are known
+  // As far as they are known.
+  const std::vector<v1::DatasetSummary> datasets = Totals(std::move(by_name), now);
   AddAttention(datasets, items);
   if (state_for_ && parent == "projects/-") {
     if (const auto state = state_for_(call.caller); state.has_value())

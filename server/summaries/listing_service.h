@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,6 +75,8 @@ class ListingService {
 
   // Before the first call: what ListAttention says of the server itself.
   void Know(StateFor state_for) { state_for_ = std::move(state_for); }
+  // Begins to work out the totals of all data sets, so that the first who asks need not wait.
+  void BeginTotals();
 
   absl::StatusOr<v1::ListLedgersResponse> ListLedgers(const v1::ListLedgersRequest& request,
                                                       const CallContext& call);
@@ -97,6 +100,9 @@ class ListingService {
       const std::function<bool(std::shared_ptr<const LedgerRow>)>& take) const;
   // The damaged ledgers of `parent` that the caller may list; at most kMostDamaged.
   std::vector<DamagedLedger> DamagedOf(const std::string& parent, const CallContext& call) const;
+  // Of data sets by name, each with its total or why there is none yet.
+  std::vector<v1::DatasetSummary> Totals(std::map<std::string, LedgerRows> by_name,
+                                         absl::Time deadline);
   // Of all that is in `parent`, in no order, with what was said of them.
   absl::StatusOr<std::vector<v1::AttentionItem>> Attention(const std::string& parent,
                                                            absl::Time now, const CallContext& call);

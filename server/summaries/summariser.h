@@ -53,6 +53,7 @@ class Summariser {
   void Stop();
 
   double delta() const { return delta_; }
+  bool on() const { return options_.on; }
   // Stop was called: a question under way may be given up.
   bool stopping();
 

@@ -421,6 +421,23 @@ TEST_F(Listing, OfADataSetAnItemIsAboutTheProjectsThatAreSeen) {
   for (const auto& [reason, id] : ids()) EXPECT_NE(id, before.at(reason)) << reason;
 }
 
+// ListAttention waits for no total, and still misses none after a start.
+TEST_F(Listing, TotalsAreBegunAsTheServerStarts) {
+  running_.Create(Name("a"));
+  running_.Create(Name("b"), [](v1::Declaration& d) { d.set_unit_of_privacy("user"); });
+  Summarised();
+  EXPECT_EQ(Attention(10).find("TOTAL_REFUSED"), std::string::npos) << "nobody asked for it";
+  // A question begins what is not begun, so each start is asked once.
+  std::string found;
+  for (const int milliseconds : {200, 1000, 5000}) {
+    running_.Restart();
+    absl::SleepFor(absl::Milliseconds(milliseconds));
+    found = Attention(10);
+    if (found.find("TOTAL_REFUSED") != std::string::npos) break;
+  }
+  EXPECT_NE(found.find("TOTAL_REFUSED"), std::string::npos) << found;
+}
+
 TEST_F(Listing, TotalSaysWhichGuaranteeItIs) {
   for (const char* id : {"a", "b"}) {
     running_.Create(Name(id));

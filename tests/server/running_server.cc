@@ -13,11 +13,18 @@
 
 namespace dpledger::server {
 
-RunningServer::RunningServer(const ServerOptions& options) {
+RunningServer::RunningServer(const ServerOptions& options) : options_(options) { Open(); }
+
+void RunningServer::Restart() {
+  server_.reset();
+  Open();
+}
+
+void RunningServer::Open() {
   const std::string folder = folder_.path() + "/store";
   auto store = OpenEmbeddedStore({.folder = folder, .clock = &clock_});
   if (!store.ok()) throw std::runtime_error(store.status().ToString());
-  ServerOptions used = options;
+  ServerOptions used = options_;
   used.front.address = "127.0.0.1:0";
   const SigningOptions beside = SigningOptions::Beside(folder);
   used.signing.key_file = beside.key_file;

@@ -33,6 +33,9 @@ class RunningServer {
     return options;
   }
 
+  // Ends it, and starts another on the same store.
+  void Restart();
+
   Server& server() { return *server_; }
   StoreWatch& store() { return watch_; }
   LedgerStore& ledger_store() { return *store_; }
@@ -51,6 +54,9 @@ class RunningServer {
   grpc::health::v1::HealthCheckResponse::ServingStatus Health(const std::string& service);
 
  private:
+  void Open();
+
+  const ServerOptions options_;
   TempFolder folder_;
   TestClock clock_;
   StoreWatch watch_;
