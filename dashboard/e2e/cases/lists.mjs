@@ -7,6 +7,17 @@ import { append, create, declared, gaussian, nameOf, rounds, poisson } from "../
 import { sleep, startServer } from "../server.mjs";
 
 const RUNS = 260; // more than a page of 200
+// How many ledgers have an ε.
+async function withCost(server) {
+  let [count, pageToken] = [0, ""];
+  do {
+    const request = { parent: "projects/-", pageSize: 1000, filter: "epsilon:*", pageToken };
+    const answer = await server.call("LedgerService/ListLedgers", request);
+    count += answer.ledgers?.length ?? 0;
+    pageToken = answer.nextPageToken ?? "";
+  } while (pageToken);
+  return count;
+}
 // Runs of four data sets, whose noise goes down: the last costs most.
 async function many(server, count = RUNS) {
   for (let first = 0; first < count; first += 20) {
@@ -19,11 +30,8 @@ async function many(server, count = RUNS) {
       }),
     );
   }
-  for (let left = 100; left; left--) {
-    const filter = "epsilon:*";
-    const request = { parent: "projects/-", pageSize: 1000, filter };
-    const { ledgers = [] } = await server.call("LedgerService/ListLedgers", request);
-    if (ledgers.length === count) return;
+  for (let left = 600; left; left--) {
+    if ((await withCost(server)) === count) return;
     await sleep(100);
   }
   throw new Error("the server has not worked out the cost of all");
@@ -240,6 +248,52 @@ export const cases = {
       assert.deepEqual(trouble, []);
     },
   ),
+
+  "ten thousand runs are found, sorted, narrowed down and written to a file as hundreds are":
+    onServer({ filled: false }, async ({ server, browser, folder }) => {
+      const count = 10000;
+      await many(server, count);
+      const { page: tab, trouble } = await openPage(browser, { acceptDownloads: true });
+      await tab.goto(`${server.base}/ledgers`);
+      await rowsAre(tab, 200);
+      await tab.click("text=Show 200 more");
+      await rowsAre(tab, 400);
+      await tab.goto(`${server.base}/ledgers?order=${encodeURIComponent("epsilon desc")}`);
+      await rowsAre(tab, 200);
+      const names = await tab.evaluate(() =>
+        [...document.querySelectorAll("table.lines td.main")].map((cell) => cell.innerText.trim()),
+      );
+      assert.deepEqual(
+        names.slice(0, 3),
+        ["run-9999", "run-9998", "run-9997"],
+        "the dearest of all, not of a page",
+      );
+      const coming = tab.waitForEvent("download");
+      await tab.click("main .actions >> text=CSV");
+      await (await coming).saveAs(`${folder}/list.csv`);
+      const lines = readFileSync(`${folder}/list.csv`, "utf8").trim().split("\n");
+      assert.equal(lines.length, 1 + count);
+      assert.match(lines.at(-1), /ledgers\/run-0000,/);
+      await tab.fill("#filter", 'dataset = set-3 AND name:"run-98"');
+      await tab.keyboard.press("Enter");
+      await rowsAre(tab, 25);
+      await tab.click(".search-button");
+      await until(tab, () => document.querySelector("dialog[open] input"));
+      await tab.keyboard.type("run-7654");
+      await until(tab, () => document.querySelectorAll("dialog .found li").length === 1);
+      await tab.click("dialog >> text=run-7654");
+      await until(tab, () => location.pathname === "/ledger/default/run-7654");
+      await tab.goto(`${server.base}/verify`);
+      await tab.fill("main input", "run-8765");
+      await until(tab, () => document.querySelector("datalist option"));
+      await tab.goto(`${server.base}/`);
+      await rowsAre(tab, 4);
+      assert.match(await text(tab), /10,000 ledgers, 4 data sets/);
+      await tab.goto(`${server.base}/dataset?name=set-1`);
+      await says(tab, "2,500 runs on this server");
+      await says(tab, "All 2,500 runs together");
+      assert.deepEqual(trouble, []);
+    }),
 
   "back keeps the place and the pages, and the focus follows the view": onServer(
     { filled: false },
