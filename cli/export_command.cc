@@ -10,7 +10,7 @@
 #include "cli/server_calls.h"
 #include "dpledger/v1/command.pb.h"
 #include "events/proto_json.h"
-#include "ledger_store/bundle/export.h"
+#include "ledger_store/bundle/served_ledger.h"
 #include "merkle/checkpoint.h"
 #include "merkle/compact_tree.h"
 

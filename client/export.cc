@@ -5,7 +5,7 @@
 #include "client/internal/call.h"
 #include "dpledger/v1/audit_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
-#include "ledger_store/bundle/export.h"
+#include "ledger_store/bundle/served_ledger.h"
 
 namespace dpledger::client {
 namespace {

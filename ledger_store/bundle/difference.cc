@@ -20,6 +20,11 @@ absl::Status Differs(std::string_view difference_class, std::string_view where,
                  absl::StrCat("must be ", ToAbsl(expected), ", found ", ToAbsl(found)));
 }
 
+absl::Status Differs(std::string_view difference_class, std::string_view where,
+                     const absl::Status& what) {
+  return Differs(difference_class, where, FromAbsl(what.message()));
+}
+
 absl::Status NoBundle(std::string_view where, std::string_view what) {
   return WithReason(absl::InvalidArgumentError(absl::StrCat(ToAbsl(where), ": ", ToAbsl(what))),
                     {kNoBundle, {{"class", kFormatClass}, {"where", std::string(where)}}});

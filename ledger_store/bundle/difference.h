@@ -42,6 +42,9 @@ absl::Status Differs(std::string_view difference_class, std::string_view where,
 // "<where>: must be <expected>, found <found>".
 absl::Status Differs(std::string_view difference_class, std::string_view where,
                      std::string_view expected, std::string_view found);
+// "<where>: <what>", `what` being the message of an error.
+absl::Status Differs(std::string_view difference_class, std::string_view where,
+                     const absl::Status& what);
 absl::Status NoBundle(std::string_view where, std::string_view what);
 
 // The class of such an error; empty for other statuses.

@@ -1,5 +1,5 @@
 // The fields that every entry has, whatever its body; read from its bytes without building a
-// message. Thread safe.
+// message, which is several times as fast. Thread safe.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,37 @@
 #include "absl/status/statusor.h"
 
 namespace dpledger::bundle {
+
+// Protobuf's wire format in the canonical form that this project writes: fields in the order of
+// their numbers, each once, numbers in the fewest bytes, defaults left out. The reader accepts no
+// other form, so that no two programs can read different contents from the same entry.
+struct WireField {
+  int number = 0;
+  bool is_bytes = false;   // wire type 2; otherwise wire type 0, a varint
+  uint64_t value = 0;      // of a varint
+  std::string_view bytes;  // of a string, bytes or message field
+};
+
+// Reads the fields of one message; all are varints or length-delimited, and none is repeated.
+class WireReader {
+ public:
+  explicit WireReader(std::string_view message) : rest_(message) {}
+
+  // nullopt at the end and at the first violation; ok() tells which.
+  std::optional<WireField> Next();
+  bool ok() const { return ok_; }
+
+ private:
+  std::optional<uint64_t> TakeVarint();
+  std::optional<WireField> Fail() {
+    ok_ = false;
+    return {};
+  }
+
+  std::string_view rest_;
+  int last_number_ = 0;
+  bool ok_ = true;
+};
 
 // Views into the entry's bytes.
 struct EntryFrame {

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "base/absl_view.h"
 #include "base/hex.h"
+#include "base/status.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/members.h"
 #include "merkle/compact_tree.h"
@@ -58,7 +60,7 @@ absl::StatusOr<std::vector<VerifierKey>> Signers(std::string_view where, const N
   if (absl::IsPermissionDenied(verified.status())) {
     return Differs(kSignatureClass, where, "signed by a trusted key", NamesOfSignatures(note));
   }
-  if (!verified.ok()) return Differs(kSignatureClass, where, FromAbsl(verified.status().message()));
+  if (!verified.ok()) return Differs(kSignatureClass, where, verified.status());
   std::vector<VerifierKey> signers;
   for (const merkle::VerifiedSignature& signature : *verified) {
     signers.push_back(keys[signature.key]);
@@ -73,6 +75,63 @@ std::string Text(const Checkpoint& checkpoint) {
 
 }  // namespace
 
+struct EvidenceCheck::Step {
+  const char* name;  // $0: the number of the key
+  uint64_t max_bytes;
+  std::string Evidence::*content;  // null: of each key
+  absl::Status (EvidenceCheck::*check)(std::string);
+};
+
+const std::vector<EvidenceCheck::Step>& EvidenceCheck::Steps() {
+  using Check = EvidenceCheck;
+  static const auto& steps = *new std::vector<Step>{
+      {kKeysMember, kMaxTextBytes, &Evidence::keys, &Check::Keys},
+      {kRegistryCheckpointMember, kMaxTextBytes, &Evidence::registry_checkpoint,
+       &Check::RegistryCheckpoint},
+      {kKeyEntryMember, merkle::kMaxEntryBytes, nullptr, &Check::Entry},
+      {kKeyProofMember, kMaxProofBytes, nullptr, &Check::KeyProof},
+      {kRegisteredMember, merkle::kMaxEntryBytes, &Evidence::registered, &Check::Entry},
+      {kRegisteredProofMember, kMaxProofBytes, &Evidence::registered_proof,
+       &Check::RegisteredProof},
+      {kMapEntryMember, merkle::kMaxEntryBytes, &Evidence::map_entry, &Check::Entry},
+      {kMapProofMember, kMaxProofBytes, &Evidence::map_proof, &Check::MapProof},
+      {kMapPathMember, kMaxMapPathBytes, &Evidence::map_path, &Check::MapPath},
+      {kPointsMember, kMaxPointsBytes, &Evidence::points, &Check::Points},
+      {kCheckpointMember, kMaxTextBytes, &Evidence::checkpoint, &Check::LedgerCheckpoint}};
+  return steps;
+}
+
+std::vector<Evidence::Member> Evidence::Members() const {
+  std::vector<Member> members;
+  for (const EvidenceCheck::Step& step : EvidenceCheck::Steps()) {
+    const std::string_view name = step.name;
+    const bool of_map = name.starts_with("registry/map/") || name == kPointsMember;
+    if (of_map && map_entry.empty()) continue;
+    if (step.content != nullptr)
+      members.push_back({step.name, step.max_bytes, &(this->*step.content)});
+    if (name != kKeyProofMember) continue;
+    for (size_t i = 0; i < key_entries.size(); ++i) {
+      members.push_back({KeyEntryMember(i), merkle::kMaxEntryBytes, &key_entries[i].entry});
+      members.push_back({KeyProofMember(i), kMaxProofBytes, &key_entries[i].proof});
+    }
+  }
+  return members;
+}
+
+std::optional<Evidence::Member> EvidenceCheck::Next() const {
+  if (step_ == Steps().size()) return std::nullopt;
+  const Step& step = Steps()[step_];
+  return Evidence::Member{absl::Substitute(step.name, proven_keys_), step.max_bytes, nullptr};
+}
+
+absl::Status EvidenceCheck::Take(std::string content) {
+  const Step& step = Steps()[step_];
+  const absl::Status checked = (this->*step.check)(std::move(content));
+  const bool more_keys = step.check == &EvidenceCheck::KeyProof && proven_keys_ < keys_.size();
+  step_ = more_keys ? step_ - 1 : step_ + 1;
+  return checked;
+}
+
 EvidenceCheck::EvidenceCheck(std::vector<VerifierKey> trusted) {
   for (VerifierKey& key : trusted) {
     (key.type == SignatureType::kEd25519 ? log_keys_ : witnesses_).push_back(std::move(key));
@@ -80,7 +139,8 @@ EvidenceCheck::EvidenceCheck(std::vector<VerifierKey> trusted) {
   own_keys_ = log_keys_.empty();
 }
 
-absl::Status EvidenceCheck::Keys(std::string_view text) {
+absl::Status EvidenceCheck::Keys(std::string content) {
+  std::string_view text = content;
   while (!text.empty()) {
     const std::string where = absl::StrCat(kKeysMember, ", line ", keys_.size() + 1);
     if (keys_.size() == kMaxKeys)
@@ -99,10 +159,10 @@ absl::Status EvidenceCheck::Keys(std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status EvidenceCheck::RegistryCheckpoint(std::string_view text) {
+absl::Status EvidenceCheck::RegistryCheckpoint(std::string text) {
   absl::StatusOr<SignedCheckpoint> read = ParseSigned(text);
   if (!read.ok()) {
-    return Differs(kRegistryClass, kRegistryCheckpointMember, FromAbsl(read.status().message()));
+    return Differs(kRegistryClass, kRegistryCheckpointMember, read.status());
   }
   absl::StatusOr<std::vector<VerifierKey>> signers =
       Signers(kRegistryCheckpointMember, read->note, log_keys_);
@@ -115,8 +175,7 @@ absl::Status EvidenceCheck::RegistryCheckpoint(std::string_view text) {
                      absl::StrCat("signatures of ", NamesOfSignatures(read->note), " only"));
     }
     if (!cosigned.ok()) {
-      return Differs(kSignatureClass, kRegistryCheckpointMember,
-                     FromAbsl(cosigned.status().message()));
+      return Differs(kSignatureClass, kRegistryCheckpointMember, cosigned.status());
     }
     cosigners_.push_back({witness, cosigned->front().unix_seconds.value_or(0)});
   }
@@ -138,23 +197,23 @@ absl::Status EvidenceCheck::RegistryCheckpoint(std::string_view text) {
   }
   signers_ = *std::move(signers);
   registry_ = std::move(read->checkpoint);
-  registry_note_ = text;
+  registry_note_ = std::move(text);
   return absl::OkStatus();
 }
 
-// That the registry has `entry` where the proof says.
-absl::Status EvidenceCheck::CheckInclusion(std::string_view difference_class,
-                                           const std::string& where, std::string_view proof,
-                                           std::string_view entry, v1::LedgerEntry& parsed) const {
+// The registry's entry whose proof this is: the one before it.
+absl::StatusOr<v1::LedgerEntry> EvidenceCheck::Included(std::string_view difference_class,
+                                                        const std::string& where,
+                                                        std::string_view proof) const {
   const absl::StatusOr<merkle::TlogProof> read = merkle::ParseTlogProof(proof);
-  if (!read.ok()) return Differs(difference_class, where, FromAbsl(read.status().message()));
+  if (!read.ok()) return Differs(difference_class, where, read.status());
   if (read->checkpoint.ToText() != registry_note_) {
     return Differs(difference_class, where, "its checkpoint must be registry/checkpoint");
   }
   const absl::Status included = merkle::VerifyInclusion(
-      merkle::LeafHash(entry), read->index, registry_.size, registry_.root, read->hashes);
-  if (!included.ok()) return Differs(difference_class, where, FromAbsl(included.message()));
-  absl::StatusOr<v1::LedgerEntry> one = registry::ParseRegistryEntry(entry);
+      merkle::LeafHash(entry_), read->index, registry_.size, registry_.root, read->hashes);
+  if (!included.ok()) return Differs(difference_class, where, included);
+  absl::StatusOr<v1::LedgerEntry> one = registry::ParseRegistryEntry(entry_);
   if (!one.ok()) {
     return Differs(difference_class, where, absl::StrCat("the entry ", one.status().message()));
   }
@@ -162,21 +221,18 @@ absl::Status EvidenceCheck::CheckInclusion(std::string_view difference_class,
     return Differs(difference_class, where,
                    absl::StrCat("the entry must be entry ", read->index, " of the registry"));
   }
-  parsed = *std::move(one);
-  return absl::OkStatus();
+  return one;
 }
 
-absl::Status EvidenceCheck::KeyEntry(std::string entry) {
+absl::Status EvidenceCheck::Entry(std::string entry) {
   entry_ = std::move(entry);
   return absl::OkStatus();
 }
 
-absl::Status EvidenceCheck::KeyProof(std::string_view text) {
+absl::Status EvidenceCheck::KeyProof(std::string text) {
   const size_t i = proven_keys_;
   const std::string where = KeyProofMember(i);
-  v1::LedgerEntry entry;
-  absl::Status included = CheckInclusion(kKeysClass, where, text, entry_, entry);
-  if (!included.ok()) return included;
+  ASSIGN_OR_RETURN(v1::LedgerEntry entry, Included(kKeysClass, where, text));
   if (entry.key_rotate().verifier_key() != keys_[i].ToText()) {
     return Differs(kKeysClass, KeyEntryMember(i), keys_[i].ToText(),
                    Quoted(entry.key_rotate().verifier_key()));
@@ -197,34 +253,18 @@ absl::Status EvidenceCheck::KeyProof(std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status EvidenceCheck::Registered(std::string entry) {
-  entry_ = std::move(entry);
-  return absl::OkStatus();
-}
-
-absl::Status EvidenceCheck::RegisteredProof(std::string_view text) {
-  v1::LedgerEntry entry;
-  absl::Status included =
-      CheckInclusion(kRegistryClass, kRegisteredProofMember, text, entry_, entry);
-  if (!included.ok()) return included;
+absl::Status EvidenceCheck::RegisteredProof(std::string text) {
+  ASSIGN_OR_RETURN(v1::LedgerEntry entry, Included(kRegistryClass, kRegisteredProofMember, text));
   const absl::StatusOr<registry::Point> point = registry::PointOf(entry, registry_.origin);
-  if (!point.ok())
-    return Differs(kRegistryClass, kRegisteredMember, FromAbsl(point.status().message()));
+  if (!point.ok()) return Differs(kRegistryClass, kRegisteredMember, point.status());
   registered_point_ = *point;
   registered_seconds_ = entry.recorded_time().seconds();
   registered_ = std::move(*entry.mutable_registered());
   return absl::OkStatus();
 }
 
-absl::Status EvidenceCheck::MapEntry(std::string entry) {
-  entry_ = std::move(entry);
-  return absl::OkStatus();
-}
-
-absl::Status EvidenceCheck::MapProof(std::string_view text) {
-  v1::LedgerEntry entry;
-  absl::Status included = CheckInclusion(kMapClass, kMapProofMember, text, entry_, entry);
-  if (!included.ok()) return included;
+absl::Status EvidenceCheck::MapProof(std::string text) {
+  ASSIGN_OR_RETURN(v1::LedgerEntry entry, Included(kMapClass, kMapProofMember, text));
   if (entry.map_root().root_hash().size() != map_root_.size()) {
     return Differs(kMapClass, kMapEntryMember, "must have the root of a map");
   }
@@ -237,22 +277,22 @@ absl::Status EvidenceCheck::MapProof(std::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status EvidenceCheck::MapPath(std::string_view bytes) {
+absl::Status EvidenceCheck::MapPath(std::string bytes) {
   absl::StatusOr<merkle::MapPath> path = merkle::MapPath::Parse(bytes);
-  if (!path.ok()) return Differs(kMapClass, kMapPathMember, FromAbsl(path.status().message()));
+  if (!path.ok()) return Differs(kMapClass, kMapPathMember, path.status());
   map_path_ = *std::move(path);
   return absl::OkStatus();
 }
 
-absl::Status EvidenceCheck::Points(std::string_view bytes) {
+absl::Status EvidenceCheck::Points(std::string bytes) {
   absl::StatusOr<std::vector<registry::Point>> points = registry::ParsePoints(bytes);
-  if (!points.ok()) return Differs(kMapClass, kPointsMember, FromAbsl(points.status().message()));
+  if (!points.ok()) return Differs(kMapClass, kPointsMember, points.status());
   registry::Head head;
   for (const registry::Point& point : *points) {
     absl::StatusOr<registry::Head> next = head.After(point);
     if (!next.ok()) {
       return Differs(kMapClass, absl::StrCat(kPointsMember, ", point ", head.points),
-                     FromAbsl(next.status().message()));
+                     next.status());
     }
     head = *std::move(next);
   }
@@ -275,10 +315,10 @@ absl::Status EvidenceCheck::Points(std::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::Status EvidenceCheck::LedgerCheckpoint(std::string_view text) {
+absl::Status EvidenceCheck::LedgerCheckpoint(std::string text) {
   absl::StatusOr<SignedCheckpoint> read = ParseSigned(text);
   if (!read.ok()) {
-    return Differs(kCheckpointClass, kCheckpointMember, FromAbsl(read.status().message()));
+    return Differs(kCheckpointClass, kCheckpointMember, read.status());
   }
   const auto signers = Signers(kCheckpointMember, read->note, log_keys_);
   if (!signers.ok()) return signers.status();
@@ -299,7 +339,7 @@ absl::Status EvidenceCheck::Older(const Note& note) const {
   constexpr char kWhere[] = "older checkpoint";
   const absl::StatusOr<Checkpoint> older =
       merkle::OpenCheckpoint(note, checkpoint_.origin, log_keys_);
-  if (!older.ok()) return Differs(kOlderClass, kWhere, FromAbsl(older.status().message()));
+  if (!older.ok()) return Differs(kOlderClass, kWhere, older.status());
   if (older->size <= checkpoint_.size) return absl::OkStatus();
   return Differs(kOlderClass, kWhere, absl::StrCat("of at most ", checkpoint_.size, " entries"),
                  absl::StrCat(older->size));

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "merkle/checkpoint.h"
 #include "merkle/prefix_map.h"
@@ -36,10 +38,16 @@ struct Evidence {
   std::string points;    // registry::Point, each registration of the ledger
   std::string checkpoint;
 
-  bool has_map() const { return !map_entry.empty(); }
+  // What stands in a bundle, in its order.
+  struct Member {
+    std::string name;
+    uint64_t max_bytes = 0;
+    const std::string* content;
+  };
+  std::vector<Member> Members() const;
 };
 
-// Checks the members. Call the methods in their order here; errors are differences (difference.h).
+// Checks the members, in their order; errors are differences (difference.h).
 class EvidenceCheck {
  public:
   // `trusted`: keys that the auditor has from another source. At least one of their log keys (type
@@ -48,23 +56,13 @@ class EvidenceCheck {
   // bundle is consistent.
   explicit EvidenceCheck(std::vector<merkle::VerifierKey> trusted);
 
-  absl::Status Keys(std::string_view text);
-  absl::Status RegistryCheckpoint(std::string_view text);
-  absl::Status KeyEntry(std::string entry);
-  absl::Status KeyProof(std::string_view text);  // of the last KeyEntry
-  absl::Status Registered(std::string entry);
-  absl::Status RegisteredProof(std::string_view text);
-  absl::Status MapEntry(std::string entry);
-  absl::Status MapProof(std::string_view text);
-  absl::Status MapPath(std::string_view bytes);
-  absl::Status Points(std::string_view bytes);
-  absl::Status LedgerCheckpoint(std::string_view text);
+  // The member to take next, without its content; nullopt after the last.
+  std::optional<Evidence::Member> Next() const;
+  absl::Status Take(std::string content);
   // Checks an older checkpoint of the same ledger that the auditor holds. A difference of class
   // older.
   absl::Status Older(const merkle::Note& note) const;
 
-  // How many keys the bundle has; known after Keys.
-  size_t key_count() const { return keys_.size(); }
   const std::vector<merkle::VerifierKey>& keys() const { return keys_; }
   // Whether no log key was trusted, so that the bundle's own keys were used.
   bool own_keys() const { return own_keys_; }
@@ -89,10 +87,23 @@ class EvidenceCheck {
   const std::vector<registry::Point>& points() const { return points_; }
 
  private:
-  absl::Status CheckInclusion(std::string_view difference_class, const std::string& where,
-                              std::string_view proof, std::string_view entry,
-                              v1::LedgerEntry& parsed) const;
+  friend struct Evidence;
+  struct Step;
+  static const std::vector<Step>& Steps();
 
+  absl::Status Keys(std::string text);
+  absl::Status RegistryCheckpoint(std::string text);
+  absl::Status Entry(std::string entry);
+  absl::Status KeyProof(std::string text);
+  absl::Status RegisteredProof(std::string text);
+  absl::Status MapProof(std::string text);
+  absl::Status MapPath(std::string bytes);
+  absl::Status Points(std::string bytes);
+  absl::Status LedgerCheckpoint(std::string text);
+  absl::StatusOr<v1::LedgerEntry> Included(std::string_view difference_class,
+                                           const std::string& where, std::string_view proof) const;
+
+  size_t step_ = 0;
   std::vector<merkle::VerifierKey> log_keys_;  // trusted
   std::vector<merkle::VerifierKey> witnesses_;
   bool own_keys_ = false;

@@ -18,16 +18,6 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
-absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoError(errno, "write", path);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<size_t> ReadSome(int fd, char* into, size_t max_bytes, const std::string& path) {
   ssize_t n = -1;
   do {
@@ -38,6 +28,16 @@ absl::StatusOr<size_t> ReadSome(int fd, char* into, size_t max_bytes, const std:
 }
 
 }  // namespace
+
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "write", path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
 
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
@@ -58,24 +58,24 @@ absl::Status FileSource::Rewind() {
   return ErrnoError(errno, "read again", path_);
 }
 
+absl::Status BufferedFile::Flush() {
+  const absl::Status written = WriteAll(fd_.get(), buffer_, name_);
+  buffer_.clear();
+  return written;
+}
+
+absl::Status BufferedFile::Write(std::string_view bytes) {
+  buffer_ += bytes;
+  size_ += bytes.size();
+  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+}
+
 absl::StatusOr<ScratchFile> ScratchFile::Make(const std::string& path) {
   std::string name = path + ".events-XXXXXX";
   FileDescriptor fd(::mkostemp(name.data(), O_CLOEXEC));
   if (fd.get() < 0) return ErrnoError(errno, "make", name);
   if (::unlink(name.c_str()) != 0) return ErrnoError(errno, "unlink", name);
   return ScratchFile(std::move(fd));
-}
-
-absl::Status ScratchFile::Flush() {
-  const absl::Status written = WriteAll(fd_.get(), buffer_, "scratch file");
-  buffer_.clear();
-  return written;
-}
-
-absl::Status ScratchFile::Write(std::string_view bytes) {
-  buffer_ += bytes;
-  size_ += bytes.size();
-  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
 }
 
 absl::StatusOr<size_t> ScratchFile::Read(char* into, size_t max_bytes) {
@@ -112,27 +112,13 @@ absl::StatusOr<NewFile> NewFile::Make(const std::string& path) {
 }
 
 NewFile::NewFile(NewFile&& other) noexcept
-    : fd_(std::move(other.fd_)),
+    : BufferedFile(std::move(other)),
       path_(std::exchange(other.path_, "")),
-      in_place_(other.in_place_),
-      buffer_(std::move(other.buffer_)),
-      size_(other.size_) {}
+      in_place_(other.in_place_) {}
 
 NewFile::~NewFile() {
   if (path_.empty() || in_place_) return;
   ::unlink(Partial().c_str());
-}
-
-absl::Status NewFile::Flush() {
-  const absl::Status written = WriteAll(fd_.get(), buffer_, in_place_ ? path_ : Partial());
-  buffer_.clear();
-  return written;
-}
-
-absl::Status NewFile::Write(std::string_view bytes) {
-  buffer_ += bytes;
-  size_ += bytes.size();
-  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
 }
 
 absl::Status NewFile::Commit() {

@@ -12,6 +12,9 @@
 
 namespace dpledger::bundle {
 
+// All of the bytes; `path` is for errors.
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path);
+
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}
@@ -39,53 +42,62 @@ class FileSource : public ByteSource {
   std::string path_;
 };
 
-// A file without a name, which disappears with the program. It lies in the folder of `path`, whose
-// disk needs the room anyway.
-class ScratchFile : public ByteSink, public ByteSource {
+// What is written to a file, collected into large pieces.
+class BufferedFile : public ByteSink {
  public:
-  static absl::StatusOr<ScratchFile> Make(const std::string& path);
   absl::Status Write(std::string_view bytes) override;
-  // Reads what was written, from the beginning. Nothing may be written after the first Read.
-  absl::StatusOr<size_t> Read(char* into, size_t max_bytes) override;
   uint64_t size() const { return size_; }
 
- private:
-  explicit ScratchFile(FileDescriptor fd) : fd_(std::move(fd)) {}
+ protected:
+  // `name` is for errors.
+  BufferedFile(FileDescriptor fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
   absl::Status Flush();
 
   FileDescriptor fd_;
+
+ private:
+  std::string name_;
   std::string buffer_;
   uint64_t size_ = 0;
+};
+
+// A file without a name, which disappears with the program. It lies in the folder of `path`, whose
+// disk needs the room anyway.
+class ScratchFile : public BufferedFile, public ByteSource {
+ public:
+  static absl::StatusOr<ScratchFile> Make(const std::string& path);
+  // Reads what was written, from the beginning. Nothing may be written after the first Read.
+  absl::StatusOr<size_t> Read(char* into, size_t max_bytes) override;
+
+ private:
+  explicit ScratchFile(FileDescriptor fd) : BufferedFile(std::move(fd), "scratch file") {}
+
   uint64_t read_ = 0;
 };
 
 // A file that is named `path`.partial until Commit. The destructor removes it. Where `path` is a
 // link, what it leads to is written; a device or a pipe is written in place, and so is the standard
 // output, which is called "-".
-class NewFile : public ByteSink {
+class NewFile : public BufferedFile {
  public:
   // ABORTED if another process is writing the same file.
   static absl::StatusOr<NewFile> Make(const std::string& path);
   NewFile(NewFile&& other) noexcept;
   ~NewFile() override;
-  absl::Status Write(std::string_view bytes) override;
   // Makes the file durable and gives it its name.
   absl::Status Commit();
-  uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
   // What a program removes that is interrupted.
   std::string Partial() const { return in_place_ ? "" : path_ + ".partial"; }
 
  private:
   NewFile(FileDescriptor fd, std::string path, bool in_place)
-      : fd_(std::move(fd)), path_(std::move(path)), in_place_(in_place) {}
-  absl::Status Flush();
+      : BufferedFile(std::move(fd), in_place ? path : path + ".partial"),
+        path_(std::move(path)),
+        in_place_(in_place) {}
 
-  FileDescriptor fd_;
   std::string path_;  // empty: nothing to remove
   bool in_place_ = false;
-  std::string buffer_;
-  uint64_t size_ = 0;
 };
 
 }  // namespace dpledger::bundle

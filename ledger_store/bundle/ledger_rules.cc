@@ -1,19 +1,16 @@
 #include "ledger_store/bundle/ledger_rules.h"
 
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
-#include "base/utf8.h"
 #include "events/declaration_rules.h"
 #include "events/grant_rules.h"
 #include "events/names.h"
 #include "events/seal_rules.h"
 #include "events/writer_rules.h"
 #include "ledger_store/bundle/difference.h"
-#include "ledger_store/bundle/wire.h"
 #include "merkle/stated_tree.h"
 #include "merkle/tile.h"
 
@@ -31,6 +28,16 @@ bool Parse(std::string_view bytes, Message& message) {
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
   message.DiscardUnknownFields();
   return message.SerializeAsString() == bytes;
+}
+
+// The body of an entry.
+template <typename Message>
+absl::StatusOr<Message> BodyOf(const EntryFrame& frame) {
+  Message message;
+  if (Parse(frame.body_bytes, message)) return message;
+  return absl::InvalidArgumentError(
+      absl::StrCat("its ", LedgerEntry::descriptor()->FindFieldByNumber(frame.body)->name(),
+                   " must be well-formed"));
 }
 
 bool IsLate(int body) {
@@ -70,7 +77,7 @@ std::optional<v1::WriterStatus> LedgerRules::StatusOf(std::string_view writer) c
 }
 
 absl::Status LedgerRules::Wrong(const absl::Status& broken) const {
-  return Wrong(FromAbsl(broken.message()));
+  return broken.ok() ? broken : Wrong(FromAbsl(broken.message()));
 }
 
 const v1::Declaration& LedgerRules::declaration() const { return events::DeclarationOf(first_); }
@@ -82,7 +89,7 @@ bool LedgerRules::complete() const {
 
 absl::Status LedgerRules::Add(std::string_view entry) {
   const absl::StatusOr<EntryFrame> frame = ParseEntryFrame(entry);
-  if (!frame.ok()) return Wrong(FromAbsl(frame.status().message()));
+  if (!frame.ok()) return Wrong(frame.status());
   if (last_writer_ == nullptr || last_writer_->first != frame->writer) {
     auto found = writers_.find(frame->writer);
     if (found == writers_.end()) {
@@ -132,7 +139,7 @@ absl::Status LedgerRules::CheckCaller(const EntryFrame& frame, v1::WriterStatus&
   const bool begins = requests_.Begins(frame.writer, frame.request_id, frame.body);
   absl::Status status = events::CheckCallerOf(frame.caller, begins);
   if (status.ok() && !frame.writer.empty()) status = events::TakeCaller(frame.caller, writer);
-  return status.ok() ? status : Wrong(status);
+  return Wrong(status);
 }
 
 absl::Status LedgerRules::AddFirst(const EntryFrame& frame) {
@@ -189,8 +196,7 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, v1::WriterStatus& wri
     case LedgerEntry::kWriterClosed: {
       const std::optional<uint64_t> count = OnlyNumber(frame.body_bytes);
       if (!count.has_value()) return Wrong("its writer_closed must be well-formed");
-      const absl::Status closed = events::TakeClosed(*count, writer);
-      return closed.ok() ? closed : Wrong(closed);
+      return Wrong(events::TakeClosed(*count, writer));
     }
     case LedgerEntry::kSeal:
       return AddSeal(frame);
@@ -209,34 +215,26 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, v1::WriterStatus& wri
       return Wrong("blocks are retired in a budget that has some");
     }
     case LedgerEntry::kCorrection: {
-      v1::Correction correction;
-      if (!Parse(frame.body_bytes, correction)) return Wrong("its correction must be well-formed");
-      if (correction.corrected_sequence() < size_) return absl::OkStatus();
+      const auto correction = BodyOf<v1::Correction>(frame);
+      if (!correction.ok()) return Wrong(correction.status());
+      if (correction->corrected_sequence() < size_) return absl::OkStatus();
       return Wrong(absl::StrCat("a correction must be of an earlier entry, found ",
-                                correction.corrected_sequence()));
+                                correction->corrected_sequence()));
     }
-    case LedgerEntry::kResume: {
-      v1::Resume resume;
-      if (!Parse(frame.body_bytes, resume)) return Wrong("its resume must be well-formed");
+    case LedgerEntry::kResume:
       events::TakeResume(size_, writer);
-      return absl::OkStatus();
-    }
+      return Wrong(BodyOf<v1::Resume>(frame).status());
     case LedgerEntry::kOpened: {
-      v1::Opened opened;
-      if (!Parse(frame.body_bytes, opened)) return Wrong("its opened must be well-formed");
-      const absl::Status taken =
-          events::TakeOpened(opened, size_, declaration().spool_policy(), writer);
-      return taken.ok() ? taken : Wrong(taken);
+      const auto opened = BodyOf<v1::Opened>(frame);
+      if (!opened.ok()) return Wrong(opened.status());
+      return Wrong(events::TakeOpened(*opened, size_, declaration().spool_policy(), writer));
     }
     case LedgerEntry::kConflict:
     case LedgerEntry::kLateEvent:
     case LedgerEntry::kSpoolImported:
       return AddLate(frame, writer);
-    case LedgerEntry::kNote: {
-      v1::Note note;
-      if (Parse(frame.body_bytes, note)) return absl::OkStatus();
-      return Wrong("its note must be well-formed");
-    }
+    case LedgerEntry::kNote:
+      return Wrong(BodyOf<v1::Note>(frame).status());
     default:
       return Wrong(
           "a declaration, fork or import stands at 0 only, and key_rotate, registered and map_root "
@@ -246,7 +244,7 @@ absl::Status LedgerRules::AddBody(const EntryFrame& frame, v1::WriterStatus& wri
 
 absl::Status LedgerRules::AddEvent(const EntryFrame& frame, v1::WriterStatus& writer) {
   const absl::StatusOr<std::optional<EventRound>> event = ParseEventRound(frame.body_bytes);
-  if (!event.ok()) return Wrong(FromAbsl(event.status().message()));
+  if (!event.ok()) return Wrong(event.status());
   if (!event->has_value()) return absl::OkStatus();
   events::RoundStep step{
       (*event)->sampling ? events::RoundStep::Kind::kOpens : events::RoundStep::Kind::kJoins,
@@ -256,17 +254,16 @@ absl::Status LedgerRules::AddEvent(const EntryFrame& frame, v1::WriterStatus& wr
     // What cannot be read is the accountant's to judge.
     if (Parse(frame.body_bytes, whole)) step = events::StepOf(whole);
   }
-  const absl::Status taken = events::TakeStoredRound(step, size_, writer);
-  return taken.ok() ? taken : Wrong(taken);
+  return Wrong(events::TakeStoredRound(step, size_, writer));
 }
 
 // LATE_EVENT and CONFLICT: the writer must have entries already.
 absl::Status LedgerRules::AddLate(const EntryFrame& frame, v1::WriterStatus& writer) {
   if (writer.entry_count() == 0) return Wrong("late entries are of a writer that has written");
   if (frame.body == LedgerEntry::kConflict) {
-    v1::Conflict conflict;
-    if (!Parse(frame.body_bytes, conflict)) return Wrong("its conflict must be well-formed");
-    events::TakeConflict(conflict.incarnation(), writer);
+    const auto conflict = BodyOf<v1::Conflict>(frame);
+    if (!conflict.ok()) return Wrong(conflict.status());
+    events::TakeConflict(conflict->incarnation(), writer);
   } else if (frame.body == LedgerEntry::kLateEvent) {
     std::string_view incarnation, event;
     WireReader reader(frame.body_bytes);
@@ -280,34 +277,31 @@ absl::Status LedgerRules::AddLate(const EntryFrame& frame, v1::WriterStatus& wri
     }
     events::TakeLateEvent(writer);
   } else {
-    v1::SpoolImported imported;
-    if (!Parse(frame.body_bytes, imported)) return Wrong("its spool_imported must be well-formed");
-    events::TakeSpoolImported(imported.incarnation(), size_, writer);
+    const auto imported = BodyOf<v1::SpoolImported>(frame);
+    if (!imported.ok()) return Wrong(imported.status());
+    events::TakeSpoolImported(imported->incarnation(), size_, writer);
   }
   return absl::OkStatus();
 }
 
 absl::Status LedgerRules::AddSeal(const EntryFrame& frame) {
-  v1::Seal seal;
-  if (!Parse(frame.body_bytes, seal)) return Wrong("its seal must be well-formed");
-  if (events::CountsMissing(seal)) {
+  const auto seal = BodyOf<v1::Seal>(frame);
+  if (!seal.ok()) return Wrong(seal.status());
+  sealed_ = true;
+  if (events::CountsMissing(*seal)) {
     std::vector<std::string_view> open;
     for (const auto& [name, writer] : writers_) {
       if (!name.empty() && !writer.closed()) open.push_back(name);
     }
-    if (absl::Status counted = events::CheckCountedMissing(seal, open); !counted.ok()) {
-      return Wrong(counted);
-    }
-    sealed_ = true;
-    return absl::OkStatus();
+    return Wrong(events::CheckCountedMissing(*seal, open));
   }
-  const std::set<std::string> missing(seal.missing_writers().begin(), seal.missing_writers().end());
+  const std::set<std::string> missing(seal->missing_writers().begin(),
+                                      seal->missing_writers().end());
   for (const auto& [name, writer] : writers_) {
     if (name.empty() || writer.closed() != missing.contains(name)) continue;
     return Wrong(absl::StrCat("a seal must name the writers that have not closed, and no other: ",
                               Quoted(name)));
   }
-  sealed_ = true;
   return absl::OkStatus();
 }
 
@@ -323,29 +317,13 @@ absl::Status LedgerRules::AddForkNotice(const EntryFrame& frame) {
 
 // Whether the plan fits is the accountant's to judge.
 absl::Status LedgerRules::AddGrant(const EntryFrame& frame) {
-  constexpr uint64_t kRepeated = uint64_t{1} << v1::BudgetGrant::kPlanFieldNumber |
-                                 uint64_t{1} << v1::BudgetGrant::kBlocksFieldNumber;
-  std::string_view budget, ledger;
-  v1::BudgetGrant grant;  // its blocks alone
-  WireReader reader(frame.body_bytes, kRepeated);
-  bool good = true;
-  while (const std::optional<WireField> field = reader.Next()) {
-    good = good && field->is_bytes && field->number <= v1::BudgetGrant::kBlocksFieldNumber;
-    if (field->number == v1::BudgetGrant::kPlanFieldNumber) {
-      good = good && ParseEventRound(field->bytes).ok();
-    } else if (field->number == v1::BudgetGrant::kBlocksFieldNumber) {
-      good = good && grant.add_blocks()->ParseFromArray(field->bytes.data(),
-                                                        static_cast<int>(field->bytes.size()));
-    } else {
-      good = good && !field->bytes.empty() && IsUtf8(field->bytes);
-    }
-    if (field->number == v1::BudgetGrant::kBudgetFieldNumber) budget = field->bytes;
-    if (field->number == v1::BudgetGrant::kLedgerFieldNumber) ledger = field->bytes;
+  v1::BudgetGrant grant;
+  bool good = Parse(frame.body_bytes, grant) && !grant.budget().empty() &&
+              !grant.ledger().empty() && events::CheckBlocks(grant.blocks()).ok();
+  for (const v1::Event& event : grant.plan()) {
+    good = good && ParseEventRound(event.SerializeAsString()).ok();
   }
-  good = good && events::CheckBlocks(grant.blocks()).ok();
-  if (!good || !reader.ok() || budget.empty() || ledger.empty()) {
-    return Wrong("its grant must be well-formed, and name the budget and the ledger");
-  }
+  if (!good) return Wrong("its grant must be well-formed, and name the budget and the ledger");
   const bool in_budget = declaration().kind() == v1::BUDGET;
   if (in_budget != (frame.body == LedgerEntry::kGrant)) {
     return Wrong("a grant stands in a budget, and granted in a ledger that is none");
@@ -356,9 +334,9 @@ absl::Status LedgerRules::AddGrant(const EntryFrame& frame) {
   if (!in_budget && !events::SameBlocks(grant, declaration())) {
     return Wrong("granted must be of the blocks that the ledger declares");
   }
-  if (in_budget || budget == declaration().budget()) return absl::OkStatus();
+  if (in_budget || grant.budget() == declaration().budget()) return absl::OkStatus();
   return Wrong(absl::StrCat("granted must be of the budget that the ledger declares, ",
-                            Quoted(declaration().budget()), ", found ", Quoted(budget)));
+                            Quoted(declaration().budget()), ", found ", Quoted(grant.budget())));
 }
 
 absl::Status LedgerRules::AddImported(const EntryFrame& frame) {

@@ -1,7 +1,5 @@
 #include "ledger_store/bundle/members.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace dpledger::bundle {
 namespace {
 
@@ -12,9 +10,6 @@ using merkle::TileWidthIn;
 constexpr int kTopLevel = 63 / merkle::kTileHeight;
 
 }  // namespace
-
-std::string KeyEntryMember(size_t index) { return absl::StrCat("registry/keys/", index, "/entry"); }
-std::string KeyProofMember(size_t index) { return absl::StrCat("registry/keys/", index, "/proof"); }
 
 std::string TreeMember::Path() const {
   return entries ? merkle::EntriesPath(tile.id.index, tile.width)

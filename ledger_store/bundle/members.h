@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/substitute.h"
 #include "merkle/tile.h"
 #include "registry/head.h"
 
@@ -27,9 +28,11 @@ inline constexpr char kPointsMember[] = "registry/points";
 inline constexpr char kCheckpointMember[] = "checkpoint";
 inline constexpr char kEventsMember[] = "events.jsonl";
 inline constexpr char kStatementMember[] = "statement.json";
-// "registry/keys/0/entry": the registry's entry with line `index` of keys.
-std::string KeyEntryMember(size_t index);
-std::string KeyProofMember(size_t index);
+// $0: the line of keys that the registry's entry has.
+inline constexpr char kKeyEntryMember[] = "registry/keys/$0/entry";
+inline constexpr char kKeyProofMember[] = "registry/keys/$0/proof";
+inline std::string KeyEntryMember(size_t index) { return absl::Substitute(kKeyEntryMember, index); }
+inline std::string KeyProofMember(size_t index) { return absl::Substitute(kKeyProofMember, index); }
 
 // A registry keeps all its keys, and every bundle holds all of them. The notary has the same limit.
 inline constexpr size_t kMaxKeys = 256;

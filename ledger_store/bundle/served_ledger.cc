@@ -6,8 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "events/entry_json.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/members.h"
+#include "ledger_store/bundle/writer.h"
 #include "merkle/checkpoint.h"
 #include "merkle/tlog_proof.h"
 #include "registry/head.h"
@@ -96,6 +98,22 @@ absl::StatusOr<std::string> ReadPoints(const std::string& ledger, uint64_t regis
   }
 }
 
+// Copies the entries, and their text into `lines`.
+absl::Status CopyEntries(const std::string& ledger, ServedLedgers& server, BundleWriter& writer,
+                         ScratchFile& lines, const ExportHooks& hooks) {
+  const uint64_t size = writer.checkpoint().size;
+  EntryStream entries(ledger, &server, EntryStream::Purpose::kExport);
+  while (writer.missing() > 0) {
+    ASSIGN_OR_RETURN(std::string entry, entries.Next());
+    // What cannot be shown is taken home all the same: it is what was signed.
+    const absl::StatusOr<std::string> line = events::EntryToLine(entry);
+    RETURN_IF_ERROR(lines.Write(line.ok() ? absl::StrCat(*line, "\n") : "{}\n"));
+    RETURN_IF_ERROR(writer.Add(std::move(entry)));
+    if (hooks.progress) hooks.progress(size - writer.missing(), size);
+  }
+  return writer.FinishTree();
+}
+
 }  // namespace
 
 absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers& server) {
@@ -153,27 +171,15 @@ absl::StatusOr<std::string> EntryStream::Next() {
 
 absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Verifier& verifier,
                           const std::function<void(uint64_t, uint64_t)>& progress) {
-  ASSIGN_OR_RETURN(Evidence evidence, ReadEvidence(ledger, server));
+  ASSIGN_OR_RETURN(const Evidence evidence, ReadEvidence(ledger, server));
   const auto give = [&verifier](const std::string& name, std::string content) -> absl::Status {
     ASSIGN_OR_RETURN(const bool wanted, verifier.Begin(name, content.size()));
     return wanted ? verifier.Content(std::move(content)) : absl::OkStatus();
   };
   RETURN_IF_ERROR(give(kReadmeMember, ""));
-  RETURN_IF_ERROR(give(kKeysMember, std::move(evidence.keys)));
-  RETURN_IF_ERROR(give(kRegistryCheckpointMember, std::move(evidence.registry_checkpoint)));
-  for (size_t i = 0; i < evidence.key_entries.size(); ++i) {
-    RETURN_IF_ERROR(give(KeyEntryMember(i), std::move(evidence.key_entries[i].entry)));
-    RETURN_IF_ERROR(give(KeyProofMember(i), std::move(evidence.key_entries[i].proof)));
+  for (const Evidence::Member& member : evidence.Members()) {
+    RETURN_IF_ERROR(give(member.name, *member.content));
   }
-  RETURN_IF_ERROR(give(kRegisteredMember, std::move(evidence.registered)));
-  RETURN_IF_ERROR(give(kRegisteredProofMember, std::move(evidence.registered_proof)));
-  if (evidence.has_map()) {
-    RETURN_IF_ERROR(give(kMapEntryMember, std::move(evidence.map_entry)));
-    RETURN_IF_ERROR(give(kMapProofMember, std::move(evidence.map_proof)));
-    RETURN_IF_ERROR(give(kMapPathMember, std::move(evidence.map_path)));
-    RETURN_IF_ERROR(give(kPointsMember, std::move(evidence.points)));
-  }
-  RETURN_IF_ERROR(give(kCheckpointMember, std::move(evidence.checkpoint)));
 
   EntryStream stream(ledger, &server, EntryStream::Purpose::kVerify);
   while (const std::optional<std::string> path = verifier.Next()) {
@@ -196,6 +202,22 @@ absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Veri
     RETURN_IF_ERROR(give(*path, std::move(content)));
   }
   return verifier.End();
+}
+
+absl::StatusOr<merkle::Checkpoint> ExportLedger(const std::string& ledger, ServedLedgers& server,
+                                                NewFile& file, const ExportHooks& hooks) {
+  ASSIGN_OR_RETURN(const Evidence evidence, ReadEvidence(ledger, server));
+  ASSIGN_OR_RETURN(ScratchFile lines, ScratchFile::Make(file.path()));
+  ASSIGN_OR_RETURN(BundleWriter writer, BundleWriter::Begin(&file, evidence));
+  RETURN_IF_ERROR(CopyEntries(ledger, server, writer, lines, hooks));
+  if (lines.size() <= kMaxMemberBytes) RETURN_IF_ERROR(writer.AddEvents(lines, lines.size()));
+  if (hooks.statement) {
+    ASSIGN_OR_RETURN(const std::string statement, hooks.statement(writer.checkpoint().size));
+    RETURN_IF_ERROR(writer.AddStatement(statement));
+  }
+  RETURN_IF_ERROR(writer.Finish());
+  RETURN_IF_ERROR(file.Commit());
+  return writer.checkpoint();
 }
 
 }  // namespace dpledger::bundle

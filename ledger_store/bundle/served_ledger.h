@@ -1,5 +1,5 @@
 // Reads a ledger from those who keep it, as if from a bundle: its evidence and entries at one
-// signed size. Nothing is verified here. Not thread safe.
+// signed size; and writes its bundle. Nothing is verified here. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,9 @@
 #include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/bundle/evidence.h"
+#include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/verifier.h"
+#include "merkle/checkpoint.h"
 
 namespace dpledger::bundle {
 
@@ -62,5 +64,20 @@ class EntryStream {
 // entries that were verified, of all; may be null. Errors of ReadEvidence and of the verifier.
 absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Verifier& verifier,
                           const std::function<void(uint64_t verified, uint64_t size)>& progress);
+
+// Taking a ledger home.
+struct ExportHooks {
+  // Told of every entry that was read, of `size`. May be null.
+  std::function<void(uint64_t read, uint64_t size)> progress;
+  // Gives the JSON that the bundle has as its statement, for the first `size` entries. Null: none.
+  std::function<absl::StatusOr<std::string>(uint64_t size)> statement;
+};
+
+// Writes the ledger's bundle, which docs/formats.md describes, into `file`, and gives it its name.
+// The ledger is as it was when it was asked for, or later; entries that come meanwhile are not in
+// the bundle. Errors of the calls and of the disk; DATA_LOSS if the entries do not have the signed
+// root. Not thread safe.
+absl::StatusOr<merkle::Checkpoint> ExportLedger(const std::string& ledger, ServedLedgers& server,
+                                                NewFile& file, const ExportHooks& hooks = {});
 
 }  // namespace dpledger::bundle

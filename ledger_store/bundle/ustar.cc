@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/absl_view.h"
 #include "base/status.h"
 #include "ledger_store/bundle/difference.h"
 

@@ -4,12 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/absl_view.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "ledger_store/bundle/difference.h"
 #include "merkle/compact_tree.h"
-#include "merkle/proof.h"
 
 namespace dpledger::bundle {
 namespace {
@@ -29,45 +27,26 @@ Verifier::Verifier(VerifierOptions options)
   }
 }
 
-Verifier::Member Verifier::Expected() const {
+Evidence::Member Verifier::Expected() const {
   switch (step_) {
     case Step::kReadme:
-      return {kReadmeMember, kMaxTextBytes};
-    case Step::kKeys:
-      return {kKeysMember, kMaxTextBytes};
-    case Step::kRegistryCheckpoint:
-      return {kRegistryCheckpointMember, kMaxTextBytes};
-    case Step::kKeyEntry:
-      return {KeyEntryMember(key_), merkle::kMaxEntryBytes};
-    case Step::kKeyProof:
-      return {KeyProofMember(key_), kMaxProofBytes};
-    case Step::kRegistered:
-      return {kRegisteredMember, merkle::kMaxEntryBytes};
-    case Step::kRegisteredProof:
-      return {kRegisteredProofMember, kMaxProofBytes};
-    case Step::kMapEntry:
-      return {kMapEntryMember, merkle::kMaxEntryBytes};
-    case Step::kMapProof:
-      return {kMapProofMember, kMaxProofBytes};
-    case Step::kMapPath:
-      return {kMapPathMember, kMaxMapPathBytes};
-    case Step::kPoints:
-      return {kPointsMember, kMaxPointsBytes};
-    case Step::kCheckpoint:
-      return {kCheckpointMember, kMaxTextBytes};
+      return {kReadmeMember, kMaxTextBytes, nullptr};
+    case Step::kEvidence:
+      return *evidence_.Next();
     case Step::kTree:
       return {tree_member_->Path(),
               tree_member_->entries
                   ? kMaxEntriesBytes
-                  : static_cast<uint64_t>(tree_member_->tile.width) * uint64_t{kHashBytes}};
+                  : static_cast<uint64_t>(tree_member_->tile.width) * uint64_t{kHashBytes},
+              nullptr};
     case Step::kEvents:
-      return {kEventsMember, kMaxMemberBytes};
+      return {kEventsMember, kMaxMemberBytes, nullptr};
     case Step::kStatement:
-      return {kStatementMember, kMaxTextBytes};
+      return {kStatementMember, kMaxTextBytes, nullptr};
     case Step::kOver:
       break;
   }
-  return {"", 0};
+  return {};
 }
 
 std::optional<std::string> Verifier::Next() const {
@@ -77,10 +56,8 @@ std::optional<std::string> Verifier::Next() const {
 
 void Verifier::Advance() {
   switch (step_) {
-    case Step::kKeyProof:
-      step_ = ++key_ < evidence_.key_count() ? Step::kKeyEntry : Step::kRegistered;
-      return;
-    case Step::kCheckpoint:
+    case Step::kEvidence:
+      if (evidence_.Next().has_value()) return;
       tree_members_.emplace(evidence_.checkpoint().size);
       tree_member_ = tree_members_->Next();
       step_ = Step::kTree;
@@ -96,12 +73,12 @@ void Verifier::Advance() {
 
 absl::StatusOr<bool> Verifier::Begin(const std::string& name, uint64_t size) {
   if (step_ == Step::kEvents && name == kStatementMember) step_ = Step::kStatement;
-  if (step_ == Step::kMapEntry && name == kCheckpointMember) {
+  const Evidence::Member expected = Expected();
+  if (expected.name == kMapEntryMember && name == kCheckpointMember) {
     return Differs(kMapClass, kMapEntryMember,
                    "is missing: nothing shows that this is the registry's latest head of the "
                    "ledger, and not an earlier or another one");
   }
-  const Member expected = Expected();
   if (name != expected.name) {
     return NoBundle(Quoted(name), expected.name.empty()
                                       ? "nothing may stand here any more"
@@ -122,7 +99,7 @@ absl::Status Verifier::Content(std::string content) {
   } else if (step_ == Step::kTree) {
     RETURN_IF_ERROR(AddTreeMember(std::move(content)));
   } else {
-    RETURN_IF_ERROR(AddEvidence(std::move(content)));
+    RETURN_IF_ERROR(evidence_.Take(std::move(content)));
   }
   Advance();
   return step_ == Step::kEvents ? CheckWhole() : absl::OkStatus();
@@ -132,33 +109,6 @@ absl::Status Verifier::End() const {
   const std::optional<std::string> next = Next();
   if (!next.has_value()) return absl::OkStatus();
   return NoBundle("end of the file", absl::StrCat(*next, " is missing"));
-}
-
-absl::Status Verifier::AddEvidence(std::string content) {
-  switch (step_) {
-    case Step::kKeys:
-      return evidence_.Keys(content);
-    case Step::kRegistryCheckpoint:
-      return evidence_.RegistryCheckpoint(content);
-    case Step::kKeyEntry:
-      return evidence_.KeyEntry(std::move(content));
-    case Step::kKeyProof:
-      return evidence_.KeyProof(content);
-    case Step::kRegistered:
-      return evidence_.Registered(std::move(content));
-    case Step::kRegisteredProof:
-      return evidence_.RegisteredProof(content);
-    case Step::kMapEntry:
-      return evidence_.MapEntry(std::move(content));
-    case Step::kMapProof:
-      return evidence_.MapProof(content);
-    case Step::kMapPath:
-      return evidence_.MapPath(content);
-    case Step::kPoints:
-      return evidence_.Points(content);
-    default:
-      return evidence_.LedgerCheckpoint(content);
-  }
 }
 
 absl::Status Verifier::AddTreeMember(std::string content) {
@@ -175,7 +125,7 @@ absl::Status Verifier::AddEntries(const std::string& path, std::string content) 
   bundle_ = std::move(content);
   absl::StatusOr<std::vector<std::string_view>> entries =
       merkle::DecodeEntryBundle(bundle_, tree_member_->tile.width);
-  if (!entries.ok()) return Differs(kTileClass, path, FromAbsl(entries.status().message()));
+  if (!entries.ok()) return Differs(kTileClass, path, entries.status());
   entries_ = *std::move(entries);
   size_t bytes = 0;
   for (const std::string_view entry : entries_) {

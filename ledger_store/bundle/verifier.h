@@ -58,30 +58,14 @@ class Verifier {
  private:
   enum class Step {
     kReadme,
-    kKeys,
-    kRegistryCheckpoint,
-    kKeyEntry,
-    kKeyProof,
-    kRegistered,
-    kRegisteredProof,
-    kMapEntry,
-    kMapProof,
-    kMapPath,
-    kPoints,
-    kCheckpoint,
+    kEvidence,
     kTree,
     kEvents,
     kStatement,
     kOver,
   };
-  struct Member {
-    std::string name;
-    uint64_t max_bytes;
-  };
-
-  Member Expected() const;
+  Evidence::Member Expected() const;
   void Advance();
-  absl::Status AddEvidence(std::string content);
   absl::Status AddTreeMember(std::string content);
   absl::Status AddEntries(const std::string& path, std::string content);
   absl::Status CheckTile(const std::string& path, std::string_view content);
@@ -93,7 +77,6 @@ class Verifier {
   EvidenceCheck evidence_;
   LedgerRules rules_;
   Step step_ = Step::kReadme;
-  size_t key_ = 0;  // index of the key members
   std::optional<TreeMembers> tree_members_;
   std::optional<TreeMember> tree_member_;  // the next one
   merkle::TileBuilder tree_;

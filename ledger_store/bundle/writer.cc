@@ -4,15 +4,45 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/absl_view.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/bundle/readme.h"
 #include "merkle/compact_tree.h"
 #include "merkle/signed_note.h"
 
 namespace dpledger::bundle {
 namespace {
+
+// What the file is, and how to check it without this program.
+constexpr std::string_view kReadme =
+    R"(This file is a ledger of differentially private work: every entry, and what proves that it is the
+ledger that its server signed. Check it with
+
+  dpledger ledger verify FILE --key KEY
+
+where KEY is the server's public key, learned from somewhere else than this file, or by hand:
+
+keys                  the keys that have signed for this server, oldest first (C2SP signed-note
+                      verifier keys). Whoever made this file could have made them up: compare.
+registry/checkpoint   the signed root of the server's registry, the log of all its ledgers
+                      (C2SP tlog-checkpoint), with the cosignatures of its witnesses
+registry/keys/N/...   the registry's entry with line N of keys, and the proof that the registry has
+                      it (C2SP tlog-proof)
+registry/entry        the registry's entry with this ledger's size, root and state
+registry/proof        the proof that the registry has that entry
+registry/map/...      the registry's last entry, with the root of the map of all ledgers' latest
+                      sizes, its proof, and the path to this ledger in the map
+registry/points       every size at which this ledger was registered: 49 bytes each
+checkpoint            the signed root of this ledger
+tile/entries/...      the entries, 256 in a file, each behind its length (16 bits, big-endian)
+tile/N/...            the ledger's Merkle tree (RFC 6962, SHA-256; C2SP tlog-tiles)
+events.jsonl          the entries as text, for reading. No signature covers it; `ledger verify` compares
+                      it with the entries.
+statement.json        what the server said the privacy loss was. `ledger verify` recomputes it.
+
+The hash of an entry e is SHA-256(0x00 e), that of two subtrees l and r is SHA-256(0x01 l r). The
+entries are dpledger.v1.LedgerEntry messages in protobuf's wire format. docs/formats.md of dpledger,
+section "Bundles", describes every byte and every rule; c2sp.org describes the C2SP formats.
+)";
 
 absl::Status CheckSize(std::string_view member, size_t size, uint64_t max_bytes) {
   if (size <= max_bytes) return absl::OkStatus();
@@ -33,31 +63,11 @@ absl::StatusOr<BundleWriter> BundleWriter::Begin(ByteSink* sink, const Evidence&
   ASSIGN_OR_RETURN(merkle::Checkpoint checkpoint, merkle::ParseCheckpoint(note.text));
   if (checkpoint.size == 0) return FieldError("checkpoint", "must be of at least one entry");
 
-  std::vector<std::pair<std::string, const std::string*>> texts = {
-      {kKeysMember, &evidence.keys}, {kRegistryCheckpointMember, &evidence.registry_checkpoint}};
-  for (size_t i = 0; i < evidence.key_entries.size(); ++i) {
-    texts.emplace_back(KeyEntryMember(i), &evidence.key_entries[i].entry);
-    texts.emplace_back(KeyProofMember(i), &evidence.key_entries[i].proof);
-  }
-  texts.emplace_back(kRegisteredMember, &evidence.registered);
-  texts.emplace_back(kRegisteredProofMember, &evidence.registered_proof);
-  if (evidence.has_map()) {
-    texts.emplace_back(kMapEntryMember, &evidence.map_entry);
-    texts.emplace_back(kMapProofMember, &evidence.map_proof);
-    texts.emplace_back(kMapPathMember, &evidence.map_path);
-    texts.emplace_back(kPointsMember, &evidence.points);
-  }
-  texts.emplace_back(kCheckpointMember, &evidence.checkpoint);
-
   BundleWriter writer(sink, std::move(checkpoint));
   RETURN_IF_ERROR(writer.WriteMember(kReadmeMember, kReadme));
-  for (const auto& [name, content] : texts) {
-    const uint64_t max_bytes = name.ends_with("/entry")   ? merkle::kMaxEntryBytes
-                               : name.ends_with("/proof") ? kMaxProofBytes
-                               : name == kPointsMember    ? kMaxPointsBytes
-                                                          : kMaxTextBytes;
-    RETURN_IF_ERROR(CheckSize(name, content->size(), max_bytes));
-    RETURN_IF_ERROR(writer.WriteMember(name, *content));
+  for (const Evidence::Member& member : evidence.Members()) {
+    RETURN_IF_ERROR(CheckSize(member.name, member.content->size(), member.max_bytes));
+    RETURN_IF_ERROR(writer.WriteMember(member.name, *member.content));
   }
   return writer;
 }
