@@ -38,11 +38,13 @@ constexpr double kTurnSeconds = 0.5;
 // No engine on such a machine answers faster: so many requests are enough for every turn.
 constexpr double kMostBatchesPerSecond = 1e4;
 
-// Rows that wait for an insert, as columns.
-struct Rows {
-  std::vector<int64_t> ledgers, sequences;
-  std::vector<std::string> bodies;
+// Rows that wait for an insert.
+struct Row {
+  int64_t ledger;
+  uint64_t sequence;
+  std::string body;
 };
+using Rows = std::vector<Row>;
 using BareInsert = bench::BareStore<Rows>;
 
 // Inserts into a new table, with as many connections as the engine commits with.
@@ -58,13 +60,10 @@ std::vector<std::function<void(Rows&)>> InsertsInto(const PostgresServer& server
     inserts.push_back([connection, table](Rows& rows) {
       const std::string sql = absl::StrCat(
           "INSERT INTO ", table, " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])");
-      bench::Check(connection
-                       ->Run({{sql, postgres::Values()
-                                        .Numbers(rows.ledgers)
-                                        .Numbers(rows.sequences)
-                                        .ListOfBytes(rows.bodies)}})
-                       .status());
-      rows = {};
+      postgres::Columns columns("nnb");
+      for (const Row& row : rows) columns.Add(row.ledger, row.sequence, row.body);
+      bench::Check(connection->Run({{sql, columns.ToValues()}}).status());
+      rows.clear();
     });
   }
   return inserts;
@@ -74,11 +73,7 @@ std::vector<std::function<void(Rows&)>> InsertsInto(const PostgresServer& server
 void Insert(BareInsert& insert, int64_t ledger, uint64_t sequence,
             const std::vector<std::string>& bodies) {
   insert.Append([&](Rows& rows) {
-    for (const std::string& body : bodies) {
-      rows.ledgers.push_back(ledger);
-      rows.sequences.push_back(static_cast<int64_t>(sequence++));
-      rows.bodies.push_back(body);
-    }
+    for (const std::string& body : bodies) rows.push_back({ledger, sequence++, body});
   });
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,11 +21,20 @@
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/stored.pb.h"
 #include "merkle/tile.h"
+#include "merkle/tile_tree.h"
 
 namespace dpledger {
 
 // The registry's name as a log. No ledger can have it.
 inline constexpr char kRegistryLog[] = "";
+// In messages.
+inline std::string LogName(const std::string& log) {
+  return log == kRegistryLog ? "the registry" : log;
+}
+// DATA_LOSS: the log has the entry, but it is not there.
+absl::Status EntryMissing(const std::string& log, uint64_t sequence);
+// ABORTED (SIGNER_REPLACED).
+absl::Status SignerReplaced(const std::string& what);
 
 // A log's new checkpoint, with the tiles that are new or wider since its last one.
 struct SignedLog {
@@ -61,19 +71,6 @@ class CheckpointReader {
   // NOT_FOUND if the log has none yet.
   virtual absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) = 0;
 
-  // Those of these ledgers, in their order; an empty one where there is none yet, or no
-  // such ledger.
-  virtual absl::StatusOr<std::vector<v1::StoredCheckpoint>> LatestOf(
-      const std::vector<std::string>& ledgers) {
-    std::vector<v1::StoredCheckpoint> all;
-    for (const std::string& ledger : ledgers) {
-      absl::StatusOr<v1::StoredCheckpoint> latest = Latest(ledger);
-      if (!latest.ok() && !absl::IsNotFound(latest.status())) return latest.status();
-      all.push_back(latest.ok() ? *std::move(latest) : v1::StoredCheckpoint());
-    }
-    return all;
-  }
-
   // Those of all logs that have one, by name, as they stood at one moment. Memory: some hundred
   // bytes a log. UNIMPLEMENTED where a store keeps no such moment.
   virtual absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> LatestOfAll() {
@@ -88,6 +85,21 @@ class CheckpointReader {
   virtual absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
                                                                 size_t max_entries) = 0;
 };
+
+// The published tiles of a log. A missing tile is DATA_LOSS, because only tiles that a checkpoint
+// covers are read.
+class LogTiles : public merkle::TileReader {
+ public:
+  // `store` must outlive this.
+  LogTiles(CheckpointReader& store, std::string log) : store_(store), log_(std::move(log)) {}
+  absl::StatusOr<std::string> ReadTile(const merkle::TileId& id, int width) override;
+
+ private:
+  CheckpointReader& store_;
+  const std::string log_;
+};
+// DATA_LOSS: the tile of the log is covered by a checkpoint, but not there.
+absl::Status MissingTile(const std::string& log, const merkle::TileId& id, int width);
 
 class CheckpointStore : public CheckpointReader {
  public:

@@ -1,9 +1,12 @@
 #include "ledger_store/store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "base/status.h"
 
 namespace dpledger {
 
@@ -17,8 +20,6 @@ absl::StatusOr<uint64_t> LedgerReader::CountAnswered(const std::string&) {
 
 namespace {
 
-constexpr size_t kTailBytes = size_t{4} << 20;
-
 absl::Status ReadTail(LedgerStore& store, const TailRange& range, Tail& tail) {
   for (const merkle::TileId& id : range.tiles) {
     absl::StatusOr<std::string> tile = store.checkpoints().ReadTile(range.ledger, id);
@@ -26,20 +27,45 @@ absl::Status ReadTail(LedgerStore& store, const TailRange& range, Tail& tail) {
     if (!tile.ok()) return tile.status();
     tail.tiles[id] = *std::move(tile);
   }
-  while (range.signed_size + tail.entries.size() < range.size) {
-    const uint64_t next = range.signed_size + tail.entries.size();
-    absl::StatusOr<std::vector<std::string>> page =
-        store.Read(range.ledger, next, range.size - next, kTailBytes);
-    if (!page.ok()) return page.status();
-    if (page->empty()) {
-      return absl::DataLossError(absl::StrCat(range.ledger, ": entry ", next, " is missing"));
-    }
-    for (std::string& entry : *page) tail.entries.push_back(std::move(entry));
-  }
-  return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> entries =
+      ReadAll(store, range.ledger, range.signed_size, range.size);
+  if (entries.ok()) tail.entries = *std::move(entries);
+  return entries.status();
 }
 
 }  // namespace
+
+absl::Status EntryMissing(const std::string& log, uint64_t sequence) {
+  return absl::DataLossError(absl::StrCat(log, ": entry ", sequence, " is missing"));
+}
+
+absl::Status SignerReplaced(const std::string& what) {
+  return WithReason(absl::AbortedError(what), {"SIGNER_REPLACED", {}});
+}
+
+absl::Status MissingTile(const std::string& log, const merkle::TileId& id, int width) {
+  return absl::DataLossError(absl::StrCat(
+      LogName(log), ": ", merkle::TilePath(id.level, id.index, width), " is signed, but missing"));
+}
+
+absl::StatusOr<std::string> LogTiles::ReadTile(const merkle::TileId& id, int width) {
+  absl::StatusOr<std::string> tile = store_.ReadTile(log_, id);
+  if (!absl::IsNotFound(tile.status())) return tile;
+  return MissingTile(log_, id, width);
+}
+
+absl::StatusOr<std::vector<std::string>> ReadAll(LedgerReader& store, const std::string& ledger,
+                                                 uint64_t first, uint64_t end) {
+  constexpr size_t kPageBytes = size_t{4} << 20;
+  std::vector<std::string> entries;
+  for (uint64_t next = first; next < end; next = first + entries.size()) {
+    ASSIGN_OR_RETURN(std::vector<std::string> page,
+                     store.Read(ledger, next, end - next, kPageBytes));
+    if (page.empty()) return EntryMissing(ledger, next);
+    std::move(page.begin(), page.end(), std::back_inserter(entries));
+  }
+  return entries;
+}
 
 absl::StatusOr<std::vector<Tail>> LedgerStore::ReadTails(const std::vector<TailRange>& ranges) {
   std::vector<Tail> tails(ranges.size());

@@ -27,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,12 +38,12 @@
 #include "ledger/ledger_head.h"
 #include "ledger/ledger_point.h"
 #include "ledger_store/checkpoint_store.h"
-#include "ledger_store/store_observer.h"
 #include "merkle/tile.h"
 
 namespace dpledger {
 
-class AppendGate;  // append_gate.h
+// The most files and connections that an engine keeps open.
+inline constexpr size_t kStoreDescriptors = 512;
 
 // A request for a grant, and what it comes to.
 struct GrantAtSize {
@@ -78,7 +79,7 @@ class AppendLine {
 };
 
 // The read side of a store. Code that only reads uses it, so that it also works on a folder that no
-// server has open (embedded/folder_reader.h).
+// server has open (embedded/folder.h).
 class LedgerReader {
  public:
   virtual ~LedgerReader() = default;
@@ -119,6 +120,28 @@ class LedgerReader {
   virtual absl::StatusOr<uint64_t> CountAnswered(const std::string& name);
 };
 
+// Asked before a batch is stored: whether the ledger can bear it. The store knows no accounting;
+// who opens it for writing sets the gate. Thread safe. Called by the threads that commit, on which
+// all appends wait: no long work.
+class AppendGate {
+ public:
+  virtual ~AppendGate() = default;
+
+  // Whether the ledger's batches are to be asked about.
+  virtual bool Guards(const LedgerHead& head) const = 0;
+
+  // Of a ledger that it guards: why the batch is refused, which then leaves nothing; or OK.
+  // `change` is what the batch makes of `head`; it may still not be stored. FAILED_PRECONDITION;
+  // ABORTED if the answer is not known yet: the batch is to be sent again; RESOURCE_EXHAUSTED
+  // (OUT_OF_MEMORY). `reader` reads what is durable.
+  virtual absl::Status Admit(const LedgerHead& head, const LedgerChange& change,
+                             std::string_view caller, LedgerReader& reader) = 0;
+};
+
+// The entries [first, end), which the ledger has. Errors of Read; DATA_LOSS if one is missing.
+absl::StatusOr<std::vector<std::string>> ReadAll(LedgerReader& store, const std::string& ledger,
+                                                 uint64_t first, uint64_t end);
+
 // The end of a ledger that a signer reads: what continues the tree as it was signed.
 struct TailRange {
   std::string ledger;
@@ -145,6 +168,22 @@ struct ChangedLedgers {
   std::vector<DamagedLedger> damaged;
   uint64_t next = 0;  // from where to ask the next time
   bool more = false;  // there are more already
+};
+
+// Requests that became durable together.
+struct CommittedGroup {
+  size_t requests = 0;   // those that were refused included
+  uint64_t entries = 0;  // added to ledgers
+  uint64_t ledgers = 0;  // that the group made
+  absl::Duration took;   // what the disk or the database took
+};
+
+// Hears what a store makes durable: for metrics. Thread safe, and quick: the next group waits for
+// it.
+class StoreObserver {
+ public:
+  virtual ~StoreObserver() = default;
+  virtual void OnGroup(const CommittedGroup& group) = 0;
 };
 
 // The size that the caller knows of a ledger; 0 for one that it does not know.

@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "ledger_store/embedded/embedded_store.h"
-#include "ledger_store/embedded/folder_reader.h"
+#include "ledger_store/embedded/folder.h"
 #include "ledger_store/evidence/notary.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "local/bundled_ledgers.h"

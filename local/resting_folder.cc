@@ -5,8 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/embedded/folder_reader.h"
-#include "ledger_store/evidence/checkpoint_file.h"
+#include "ledger_store/embedded/folder.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "ledger_store/evidence/start_check.h"
 #include "merkle/authenticator.h"

@@ -13,13 +13,12 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "base/absl_view.h"
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/embedded/folder_files.h"
+#include "ledger_store/bundle/file.h"
+#include "ledger_store/embedded/folder.h"
 
 namespace dpledger::embedded {
 namespace {
@@ -36,26 +35,6 @@ constexpr uint64_t kSyncEvery = uint64_t{8} << 20;
 // RocksDB's own lock and its log for people.
 bool LeftOut(std::string_view name) { return name == "LOCK" || name.starts_with("LOG"); }
 
-struct CloseFile {
-  explicit CloseFile(int opened) : fd(opened) {}
-  ~CloseFile() {
-    if (fd >= 0) ::close(fd);
-  }
-  CloseFile(const CloseFile&) = delete;
-  CloseFile& operator=(const CloseFile&) = delete;
-  const int fd;
-};
-
-absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return ErrnoError(written < 0 ? errno : EIO, "write", path);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
-
 // Counts the bytes of all files together.
 class Copier {
  public:
@@ -63,32 +42,33 @@ class Copier {
 
   // Copies a file and syncs the copy; its size and hash.
   absl::StatusOr<BackupFile> Copy(const fs::path& from, const fs::path& to) {
-    const CloseFile source(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (source.fd < 0) return ErrnoError(errno, "open", from.string());
-    const CloseFile target(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (target.fd < 0) return ErrnoError(errno, "create", to.string());
+    const bundle::FileDescriptor source(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (source.get() < 0) return ErrnoError(errno, "open", from.string());
+    const bundle::FileDescriptor target(
+        ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (target.get() < 0) return ErrnoError(errno, "create", to.string());
     const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> hash(EVP_MD_CTX_new(),
                                                                   EVP_MD_CTX_free);
     bool hashed = hash != nullptr && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1;
     BackupFile file{.name = from.filename().string()};
     for (uint64_t unsynced = 0;;) {
-      const ssize_t size = ::read(source.fd, buffer_.data(), buffer_.size());
+      const ssize_t size = ::read(source.get(), buffer_.data(), buffer_.size());
       if (size < 0 && errno == EINTR) continue;
       if (size < 0) return ErrnoError(errno, "read", from.string());
       if (size == 0) break;
       const std::string_view bytes(buffer_.data(), static_cast<size_t>(size));
       hashed = hashed && EVP_DigestUpdate(hash.get(), bytes.data(), bytes.size()) == 1;
-      RETURN_IF_ERROR(WriteAll(target.fd, bytes, to.string()));
+      RETURN_IF_ERROR(bundle::WriteAll(target.get(), bytes, to.string()));
       file.bytes += bytes.size();
       unsynced += bytes.size();
       if (unsynced >= kSyncEvery) {
         unsynced = 0;
-        RETURN_IF_ERROR(Sync(target.fd, to));
+        RETURN_IF_ERROR(Sync(target.get(), to));
       }
       copied_ += bytes.size();
       if (progress_) RETURN_IF_ERROR(progress_(copied_));
     }
-    RETURN_IF_ERROR(Sync(target.fd, to));
+    RETURN_IF_ERROR(Sync(target.get(), to));
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int digest_bytes = 0;
     hashed = hashed && EVP_DigestFinal_ex(hash.get(), digest, &digest_bytes) == 1;

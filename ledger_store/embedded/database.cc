@@ -1,8 +1,11 @@
 #include "ledger_store/embedded/database.h"
 
 #include <filesystem>
+#include <limits>
 #include <system_error>
+#include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +17,7 @@
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 #include "ledger_store/embedded/synced_record.h"
+#include "rocksdb/utilities/checkpoint.h"
 
 namespace dpledger::embedded {
 namespace {
@@ -43,17 +47,17 @@ absl::Status InUse(const std::string& folder) {
 }
 
 absl::Status MakeLogsReady(const std::string& folder) {
-  const absl::StatusOr<std::vector<TornLog>> torn = CheckLogs(folder);
-  if (absl::IsDataLoss(torn.status())) {
+  const absl::StatusOr<CheckedLogs> logs = CheckLogs(folder);
+  if (absl::IsDataLoss(logs.status())) {
     return absl::DataLossError(
-        absl::StrCat("open the store in ", folder, ": ", torn.status().message(),
+        absl::StrCat("open the store in ", folder, ": ", logs.status().message(),
                      "; `dpledger-server recover --help` says what can be done"));
   }
-  RETURN_IF_ERROR(torn.status());
-  RETURN_IF_ERROR(CheckSyncedAtRest(folder));
+  RETURN_IF_ERROR(logs.status());
+  RETURN_IF_ERROR(CheckSyncedAtRest(folder, logs->last_sequence));
   // RocksDB keeps a log of which it could replay nothing, and removes others without a sync of the
   // folder. So a torn log may still be there when a later one has records, and would look damaged.
-  for (const TornLog& log : *torn) RETURN_IF_ERROR(TruncateDurably(log.path, log.whole_bytes));
+  for (const TornLog& log : logs->torn) RETURN_IF_ERROR(TruncateDurably(log.path, log.whole_bytes));
   return absl::OkStatus();
 }
 
@@ -116,9 +120,48 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& fol
   return db;
 }
 
+rocksdb::Status OpenReadOnly(const std::string& folder, std::unique_ptr<rocksdb::DB>& db,
+                             rocksdb::WALRecoveryMode recovery) {
+  rocksdb::Options options = DatabaseOptions(nullptr);
+  options.create_if_missing = false;
+  options.wal_recovery_mode = recovery;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, folder, &opened);
+  db.reset(opened);
+  return status;
+}
+
+absl::Status MakeSnapshot(rocksdb::DB& db, const SyncedPoint& synced, const std::string& folder) {
+  rocksdb::Checkpoint* made = nullptr;
+  const rocksdb::Status begun = rocksdb::Checkpoint::Create(&db, &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  if (!begun.ok()) return DiskError("begin a snapshot", begun);
+  absl::Cleanup remove = [&folder] {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    std::filesystem::remove_all(folder + ".tmp", ignored);  // RocksDB's, before it renames it
+  };
+  // Logs are copied, not flushed into tables: a flush that fails would stop the database.
+  constexpr uint64_t kNeverFlush = std::numeric_limits<uint64_t>::max();
+  const rocksdb::Status copied = checkpoint->CreateCheckpoint(folder, kNeverFlush);
+  if (!copied.ok()) return DiskError("make a snapshot", copied);
+  RETURN_IF_ERROR(WriteSyncedRecord(folder, synced));
+  std::move(remove).Cancel();
+  return absl::OkStatus();
+}
+
 absl::Status DiskError(std::string_view operation, const rocksdb::Status& status) {
   const std::string message = absl::StrCat(ToAbsl(operation), ": ", status.ToString());
   return status.IsCorruption() ? absl::DataLossError(message) : absl::UnavailableError(message);
+}
+
+absl::Status Scan(rocksdb::DB& db, const std::string& prefix, std::string_view what,
+                  const std::function<absl::Status(std::string_view, std::string_view)>& visit) {
+  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
+  for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
+    RETURN_IF_ERROR(visit(ToView(it->key()).substr(prefix.size()), ToView(it->value())));
+  }
+  return it->status().ok() ? absl::OkStatus() : DiskError(what, it->status());
 }
 
 absl::Status GetRecord(rocksdb::DB& db, const std::string& key,

@@ -11,8 +11,6 @@
 namespace dpledger::embedded {
 namespace {
 
-std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the registry" : log; }
-
 // The one lease there is: the folder's lock.
 constexpr uint64_t kLeaseEpoch = 0;
 
@@ -46,7 +44,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> EmbeddedCheckpoints::Load(
     if (absl::IsNotFound(latest.status())) return 0;
     RETURN_IF_ERROR(latest.status());
     if (latest->size() <= size) return latest->size();
-    return absl::DataLossError(absl::StrCat(NameOf(log), ": has ", size, " entries, but ",
+    return absl::DataLossError(absl::StrCat(LogName(log), ": has ", size, " entries, but ",
                                             latest->size(), " were signed"));
   };
   RETURN_IF_ERROR(signed_size(kRegistryLog, registry_size).status());
@@ -77,16 +75,13 @@ absl::StatusOr<UnsignedLedgers> EmbeddedCheckpoints::Unsigned(const std::string&
 absl::Status EmbeddedCheckpoints::Publish(const Publication& publication) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(fail_stop_.status());
-  const auto replaced = [](const std::string& message) {
-    return WithReason(absl::AbortedError(message), {"SIGNER_REPLACED", {}});
-  };
   if (publication.lease_epoch != kLeaseEpoch) {
-    return replaced(absl::StrCat("lease_epoch: the lease to sign has epoch ", kLeaseEpoch, ", got ",
-                                 publication.lease_epoch));
+    return SignerReplaced(absl::StrCat("lease_epoch: the lease to sign has epoch ", kLeaseEpoch,
+                                       ", got ", publication.lease_epoch));
   }
   if (publication.registry_size != registry_size_) {
-    return replaced(absl::StrCat("registry_size: the registry has ", registry_size_,
-                                 " entries, got ", publication.registry_size));
+    return SignerReplaced(absl::StrCat("registry_size: the registry has ", registry_size_,
+                                       " entries, got ", publication.registry_size));
   }
   const uint64_t registry_size = registry_size_ + publication.registry_entries.size();
   rocksdb::WriteBatch batch;
@@ -96,7 +91,7 @@ absl::Status EmbeddedCheckpoints::Publish(const Publication& publication) {
   std::set<std::string> seen;
   for (const SignedLog& log : publication.logs) {
     if (!seen.insert(log.log).second) {
-      return FieldError("logs", absl::StrCat("must name ", NameOf(log.log), " only once"));
+      return FieldError("logs", absl::StrCat("must name ", LogName(log.log), " only once"));
     }
     ASSIGN_OR_RETURN(const uint64_t id, IdOf(log.log));
     RETURN_IF_ERROR(CheckFollows(log, id, registry_size));
@@ -118,7 +113,7 @@ absl::StatusOr<v1::StoredCheckpoint> EmbeddedCheckpoints::Latest(const std::stri
   v1::StoredCheckpoint checkpoint;
   const absl::Status found = GetRecord(db_, CheckpointKey(id), checkpoint);
   if (absl::IsNotFound(found)) {
-    return absl::NotFoundError(absl::StrCat(NameOf(log), ": has no checkpoint yet"));
+    return absl::NotFoundError(absl::StrCat(LogName(log), ": has no checkpoint yet"));
   }
   if (!found.ok()) return fail_stop_.OfRead(found);
   return checkpoint;
@@ -148,7 +143,7 @@ absl::StatusOr<std::string> EmbeddedCheckpoints::ReadTile(const std::string& log
     if (!read.IsNotFound()) return fail_stop_.OfRead(DiskError("read a tile", read));
   }
   return absl::NotFoundError(
-      absl::StrCat(NameOf(log), ": has no tile of level ", tile.level, " and index ", tile.index));
+      absl::StrCat(LogName(log), ": has no tile of level ", tile.level, " and index ", tile.index));
 }
 
 absl::StatusOr<std::vector<std::string>> EmbeddedCheckpoints::ReadRegistry(uint64_t first,
@@ -161,7 +156,7 @@ absl::StatusOr<std::vector<std::string>> EmbeddedCheckpoints::ReadRegistry(uint6
   for (uint64_t index = first; index < size && entries.size() < max_entries; ++index, it->Next()) {
     if (!it->status().ok()) return fail_stop_.OfRead(DiskError("read the registry", it->status()));
     if (!it->Valid() || it->key() != RegistryKey(index)) {
-      return absl::DataLossError(absl::StrCat("the registry: entry ", index, " is missing"));
+      return EntryMissing(LogName(kRegistryLog), index);
     }
     entries.push_back(it->value().ToString());
   }
@@ -191,7 +186,7 @@ absl::Status EmbeddedCheckpoints::CheckFollows(const SignedLog& log, uint64_t id
   const uint64_t last_size = last.ok() ? last->size() : 0;
   const uint64_t size = log.checkpoint.size();
   if (size < last_size || size > entries) {
-    return FieldError("checkpoint.size", absl::StrCat("of ", NameOf(log.log), " must be in [",
+    return FieldError("checkpoint.size", absl::StrCat("of ", LogName(log.log), " must be in [",
                                                       last_size, ", ", entries, "], got ", size));
   }
   return absl::OkStatus();

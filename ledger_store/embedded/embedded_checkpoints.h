@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "ledger_store/checkpoint_store.h"
-#include "ledger_store/embedded/fail_stop.h"
+#include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/ledger_table.h"
 #include "ledger_store/embedded/synced_record.h"
 #include "rocksdb/db.h"

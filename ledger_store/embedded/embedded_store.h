@@ -12,11 +12,13 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "ledger/stored_head.h"
+#include "ledger_store/staging/engine_store.h"
 #include "ledger_store/store.h"
 
 namespace rocksdb {
+class DB;
 class Env;
-}
+}  // namespace rocksdb
 
 namespace dpledger {
 
@@ -36,5 +38,24 @@ struct EmbeddedOptions {
 // records are damaged, inconsistent or not authentic; UNAVAILABLE for other errors of the disk. The
 // store's destructor answers the requests that wait.
 absl::StatusOr<std::unique_ptr<LedgerStore>> OpenEmbeddedStore(const EmbeddedOptions& options);
+
+namespace embedded {
+
+// The embedded store without threads, over any database: a simulation decides when it commits and
+// what the database makes of it. Everything but the threads is what OpenEmbeddedStore opens.
+class SteppedStore : public EngineStore {
+ public:
+  // Commits the requests that wait as one group, and answers them: how many there were. Create,
+  // Seal and Fork do so themselves.
+  virtual size_t Step() = 0;
+};
+
+// `clock` must outlive the store; `kept` goes with it. The destructor drops what waits, as the end
+// of a process does. Errors as of OpenEmbeddedStore, but for those of the folder.
+absl::StatusOr<std::unique_ptr<SteppedStore>> OpenSteppedStore(
+    std::unique_ptr<rocksdb::DB> db, Clock& clock, HeadKeys keys = {},
+    std::shared_ptr<const void> kept = nullptr);
+
+}  // namespace embedded
 
 }  // namespace dpledger

@@ -1,6 +1,15 @@
 #include "ledger_store/embedded/keys.h"
 
 namespace dpledger::embedded {
+namespace {
+
+constexpr size_t kLengthBytes = 2;
+
+bool Parse(std::string_view bytes, google::protobuf::MessageLite& message) {
+  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+}  // namespace
 
 std::string TablePrefix(Table table) { return std::string(1, static_cast<char>(table)); }
 
@@ -51,6 +60,25 @@ std::optional<uint64_t> DecodeNumber(std::string_view bytes) {
   uint64_t number = 0;
   for (char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
   return number;
+}
+
+std::string HeadRow::Serialize() const {
+  const size_t length = writer.ByteSizeLong();  // names have at most 64 bytes
+  std::string value;
+  value.push_back(static_cast<char>(length >> 8));
+  value.push_back(static_cast<char>(length & 0xff));
+  writer.AppendToString(&value);
+  head.AppendToString(&value);
+  return value;
+}
+
+bool HeadRow::ParseFrom(std::string_view value) {
+  if (value.size() < kLengthBytes) return false;
+  const size_t length =
+      static_cast<size_t>(static_cast<uint8_t>(value[0])) << 8 | static_cast<uint8_t>(value[1]);
+  value.remove_prefix(kLengthBytes);
+  return value.size() >= length && Parse(value.substr(0, length), writer) &&
+         Parse(value.substr(length), head);
 }
 
 }  // namespace dpledger::embedded

@@ -1,5 +1,5 @@
-// The keys of the embedded store (docs/formats.md, section 2). Numbers are big-endian, so that
-// RocksDB's byte order is the order of entries. Pure; thread safe.
+// The keys of the embedded store (docs/formats.md, section 2), and the row of a head. Numbers are
+// big-endian, so that RocksDB's byte order is the order of entries. Pure; thread safe.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "dpledger/v1/ledger.pb.h"
+#include "dpledger/v1/stored.pb.h"
 #include "merkle/tile.h"
 
 namespace dpledger::embedded {
@@ -48,5 +50,17 @@ std::string LedgerPrefix(Table table, uint64_t ledger_id);
 std::string EncodeNumber(uint64_t number);
 // nullopt unless there are 8 bytes.
 std::optional<uint64_t> DecodeNumber(std::string_view bytes);
+
+// The row of a writer's last append: the writer's status and the ledger's head after it. The
+// longest head in a ledger's rows is the ledger's head; so an append changes one row, not two.
+// Value: the length of the WriterStatus (2 bytes, big-endian), the WriterStatus, the StoredHead.
+struct HeadRow {
+  v1::WriterStatus writer;
+  v1::StoredHead head;
+
+  std::string Serialize() const;
+  // False if `value` is not such a row.
+  bool ParseFrom(std::string_view value);
+};
 
 }  // namespace dpledger::embedded

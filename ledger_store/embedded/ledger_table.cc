@@ -1,7 +1,6 @@
 #include "ledger_store/embedded/ledger_table.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -11,22 +10,13 @@
 #include "base/status.h"
 #include "ledger/batch_row.h"
 #include "ledger_store/embedded/database.h"
-#include "ledger_store/embedded/head_row.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/staging/operation.h"
 
 namespace dpledger::embedded {
 namespace {
 
-// Calls `visit` with each key that begins with `prefix` (the prefix cut off) and its value.
-absl::Status Scan(rocksdb::DB& db, const std::string& prefix,
-                  const std::function<absl::Status(std::string_view, std::string_view)>& visit) {
-  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
-  for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
-    RETURN_IF_ERROR(visit(ToView(it->key()).substr(prefix.size()), ToView(it->value())));
-  }
-  return it->status().ok() ? absl::OkStatus() : DiskError("read the ledgers' heads", it->status());
-}
+constexpr char kReadHeads[] = "read the ledgers' heads";
 
 // What the last rows of a ledger's writers say: each has the head as its last append left it, so
 // that the longest is the ledger's.
@@ -47,7 +37,7 @@ absl::StatusOr<StoredEnd> LoadEnd(rocksdb::DB& db, const std::string& name, uint
     end.writers.emplace(writer, std::move(row.writer));
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(Scan(db, LedgerPrefix(Table::kHead, id), add));
+  RETURN_IF_ERROR(Scan(db, LedgerPrefix(Table::kHead, id), kReadHeads, add));
   if (end.writers.empty()) return absl::DataLossError(absl::StrCat(name, ": its head is missing"));
   return end;
 }
@@ -109,7 +99,7 @@ absl::Status CheckNothingBeyond(rocksdb::DB& db, uint64_t next_id) {
                       Table::kRequest, Table::kSummary, Table::kTile}) {
     const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
     it->Seek(LedgerPrefix(table, next_id));
-    if (!it->status().ok()) return DiskError("read the ledgers' heads", it->status());
+    if (!it->status().ok()) return DiskError(kReadHeads, it->status());
     if (it->Valid() && it->key().starts_with(TablePrefix(table)) &&
         !it->key().starts_with(LedgerPrefix(table, kRegistryId))) {
       return absl::DataLossError("a ledger has lost its name");
@@ -134,7 +124,7 @@ absl::StatusOr<std::unique_ptr<LedgerTable>> LedgerTable::Load(rocksdb::DB& db, 
     ids.push_back(*id);
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(Scan(db, TablePrefix(Table::kName), add));
+  RETURN_IF_ERROR(Scan(db, TablePrefix(Table::kName), kReadHeads, add));
   std::sort(ids.begin(), ids.end());
   for (uint64_t i = 0; i < ids.size(); ++i) {
     if (ids[i] != i)
@@ -142,6 +132,18 @@ absl::StatusOr<std::unique_ptr<LedgerTable>> LedgerTable::Load(rocksdb::DB& db, 
   }
   RETURN_IF_ERROR(CheckNothingBeyond(db, ids.size()));
   return table;
+}
+
+absl::Status LedgerTable::AddRenewedHeads(rocksdb::WriteBatch& batch) const {
+  for (const std::string& name : to_renew_) {
+    ASSIGN_OR_RETURN(const LedgerRecord record, Find(name));
+    // Before the other writers' rows, whose heads are no longer.
+    const v1::WriterStatus* const server = record.head->writers.Find("");
+    if (server == nullptr)
+      return absl::DataLossError(absl::StrCat(name, ": the server's own writer is missing"));
+    batch.Put(HeadKey(record.id, ""), HeadRow{*server, ToStored(*record.head)}.Serialize());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LedgerRecord> LedgerTable::Find(const std::string& name) const {

@@ -43,6 +43,10 @@ class LedgerTable {
   // The ledgers whose stored heads the current key did not authenticate when they were loaded.
   const std::vector<std::string>& to_renew() const { return to_renew_; }
 
+  // Adds a row for each of them, under the current key, which there must be. DATA_LOSS if a ledger
+  // lacks the server's own writer.
+  absl::Status AddRenewedHeads(rocksdb::WriteBatch& batch) const;
+
   // NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
   absl::StatusOr<LedgerRecord> Find(const std::string& name) const;
   // At most `limit` heads whose names begin with `prefix`, by name, after `after`.

@@ -1,7 +1,6 @@
 #include "ledger_store/embedded/log_scan.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "boost/crc.hpp"
 
 namespace dpledger::embedded {
 namespace {
@@ -23,35 +23,21 @@ constexpr size_t kHeaderBytes = 7;
 
 enum class RecordType : uint8_t { kZero = 0, kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
-constexpr std::array<uint32_t, 256> MakeCrcTable() {
-  constexpr uint32_t kPolynomial = 0x82f63b78;  // Castagnoli, reversed
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = crc & 1 ? crc >> 1 ^ kPolynomial : crc >> 1;
-    table[i] = crc;
-  }
-  return table;
-}
-constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
-
-uint32_t Extend(uint32_t crc, std::string_view bytes) {
-  for (char byte : bytes) crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
-  return crc;
-}
+// Castagnoli's.
+using Crc = boost::crc_optimal<32, 0x1edc6f41, 0xffffffff, 0xffffffff, true, true>;
 
 // As RocksDB stores it, so that a checksum of a checksum is not trivial.
 uint32_t Masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
 
-uint32_t LittleEndian(std::string_view bytes) {
-  uint32_t number = 0;
+uint64_t LittleEndian(std::string_view bytes) {
+  uint64_t number = 0;
   for (size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[i]);
   return number;
 }
 
 struct Header {
   explicit Header(std::string_view bytes)
-      : crc(LittleEndian(bytes.substr(0, 4))),
+      : crc(static_cast<uint32_t>(LittleEndian(bytes.substr(0, 4)))),
         length(LittleEndian(bytes.substr(4, 2))),
         type(bytes.substr(6, 1)) {}
   bool IsZero() const { return crc == 0 && length == 0 && type[0] == 0; }
@@ -145,11 +131,12 @@ class Scanner {
   static bool LooksTorn(std::string_view rest) {
     const Header header(rest);
     if (rest.size() >= kHeaderBytes + header.length) return false;
-    uint32_t crc = Extend(~uint32_t{0}, header.type);
-    if (Masked(~crc) == header.crc) return false;
-    for (char byte : rest.substr(kHeaderBytes)) {
-      crc = Extend(crc, std::string_view(&byte, 1));
-      if (Masked(~crc) == header.crc) return false;
+    Crc crc;
+    crc.process_bytes(header.type.data(), header.type.size());
+    if (Masked(crc.checksum()) == header.crc) return false;
+    for (const char byte : rest.substr(kHeaderBytes)) {
+      crc.process_byte(static_cast<unsigned char>(byte));
+      if (Masked(crc.checksum()) == header.crc) return false;
     }
     return true;
   }
@@ -214,7 +201,10 @@ absl::Status FirstDamage(const std::filesystem::path& path, const LogScan& scan)
 }  // namespace
 
 uint32_t Crc32c(std::string_view first, std::string_view second) {
-  return ~Extend(Extend(~uint32_t{0}, first), second);
+  Crc crc;
+  crc.process_bytes(first.data(), first.size());
+  crc.process_bytes(second.data(), second.size());
+  return crc.checksum();
 }
 
 absl::StatusOr<LogScan> ScanLog(const std::string& path,
@@ -236,7 +226,11 @@ absl::StatusOr<LogScan> ScanLog(const std::string& path,
   return scan;
 }
 
-absl::StatusOr<std::vector<TornLog>> CheckLogs(const std::string& folder) {
+uint64_t LastSequence(std::string_view batch) {
+  return LittleEndian(batch.substr(0, 8)) + LittleEndian(batch.substr(8, 4)) - 1;
+}
+
+absl::StatusOr<CheckedLogs> CheckLogs(const std::string& folder) {
   std::map<uint64_t, std::filesystem::path> logs;  // by number: in the order of their writing
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
@@ -250,11 +244,17 @@ absl::StatusOr<std::vector<TornLog>> CheckLogs(const std::string& folder) {
       RETURN_IF_ERROR(FirstDamage(path, scan));
     }
   }
-  std::vector<TornLog> torn;
-  if (error == std::errc::no_such_file_or_directory) return torn;
+  CheckedLogs checked;
+  std::vector<TornLog>& torn = checked.torn;
+  constexpr size_t kBatchHeaderBytes = 12;
+  const auto visit = [&](std::string_view record) {
+    if (record.size() < kBatchHeaderBytes) return;
+    checked.last_sequence = std::max(checked.last_sequence, LastSequence(record));
+  };
+  if (error == std::errc::no_such_file_or_directory) return checked;
   if (error) return ErrnoError(error.value(), "read the folder", folder);
   for (const auto& [number, path] : logs) {
-    ASSIGN_OR_RETURN(const LogScan scan, ScanLog(path.string(), [](std::string_view) {}));
+    ASSIGN_OR_RETURN(const LogScan scan, ScanLog(path.string(), visit));
     RETURN_IF_ERROR(FirstDamage(path, scan));
     if (!torn.empty() && scan.records > 0) {
       return absl::DataLossError(absl::StrCat(torn.front().path, ": ends within a record, but ",
@@ -262,7 +262,7 @@ absl::StatusOr<std::vector<TornLog>> CheckLogs(const std::string& folder) {
     }
     if (scan.torn_bytes > 0) torn.push_back({path.string(), scan.whole_bytes});
   }
-  return torn;
+  return checked;
 }
 
 }  // namespace dpledger::embedded

@@ -49,9 +49,17 @@ struct TornLog {
 // Whether RocksDB may replay the logs in `folder` (*.log, MANIFEST-*): DATA_LOSS naming the first
 // place that is damaged, or a log that ends within a record though a later one has records. RocksDB
 // alone may drop such an end, although it was acknowledged, as if it had never been synced, and may
-// remove the tables that the end of a MANIFEST names. Returns the *.log files that may be replayed
-// and end within a record; none if there is no such folder. Reads each file once.
-absl::StatusOr<std::vector<TornLog>> CheckLogs(const std::string& folder);
+// remove the tables that the end of a MANIFEST names. Reads each file once; none if there is no
+// such folder.
+struct CheckedLogs {
+  std::vector<TornLog> torn;   // the *.log files that may be replayed and end within a record
+  uint64_t last_sequence = 0;  // RocksDB's, of the last write in the logs; 0 if there is none
+};
+absl::StatusOr<CheckedLogs> CheckLogs(const std::string& folder);
+
+// The sequence of the last write of a batch, after it was written: it begins with that of its first
+// one (rocksdb/write_batch.cc, "WriteBatch::rep_").
+uint64_t LastSequence(std::string_view batch);
 
 // CRC-32C (Castagnoli) of the concatenated parts: RFC 3720, appendix B.4.
 uint32_t Crc32c(std::string_view first, std::string_view second = {});

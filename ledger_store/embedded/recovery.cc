@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/numeric/int128.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -23,20 +25,17 @@
 #include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/writer.h"
 #include "ledger_store/embedded/database.h"
-#include "ledger_store/embedded/folder_files.h"
-#include "ledger_store/embedded/folder_fsck.h"
-#include "ledger_store/embedded/folder_lock.h"
-#include "ledger_store/embedded/gathered_rows.h"
+#include "ledger_store/embedded/folder.h"
 #include "ledger_store/embedded/keys.h"
-#include "ledger_store/embedded/read_only_database.h"
+#include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/rocksdb_options.h"
-#include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/start_check.h"
 #include "merkle/base64.h"
 #include "merkle/compact_tree.h"
 #include "merkle/proof.h"
 #include "merkle/tlog_proof.h"
+#include "rocksdb/sst_file_reader.h"
 #include "rocksdb/utilities/checkpoint.h"
 
 namespace dpledger::embedded {
@@ -45,6 +44,120 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kPageEntries = 10'000;
+
+// The least key after `from` whose block can be read, found in steps that double and then by
+// halves; empty if there is none. Keys are looked for by their first 17 bytes: those of batches,
+// checkpoints and the registry's entries are not longer.
+std::string PassDamage(rocksdb::SstFileReader& table, std::string from) {
+  from.resize(1 + 2 * sizeof(uint64_t));
+  const std::string_view number = std::string_view(from).substr(1);
+  absl::uint128 first =
+      absl::MakeUint128(*DecodeNumber(number.substr(0, 8)), *DecodeNumber(number.substr(8))) + 1;
+  for (char kind = from[0]; kind <= static_cast<char>(Table::kVersion); ++kind, first = 0) {
+    const auto key_of = [&](absl::uint128 at) {
+      return absl::StrCat(std::string(1, kind), EncodeNumber(absl::Uint128High64(at)),
+                          EncodeNumber(absl::Uint128Low64(at)));
+    };
+    const auto readable = [&](absl::uint128 at) {
+      const std::unique_ptr<rocksdb::Iterator> it(table.NewIterator({}));
+      it->Seek(key_of(at));
+      return at >= first && it->status().ok();
+    };
+    absl::uint128 step = 1;
+    while (step != 0 && !readable(first + (step - 1))) step <<= 1;
+    if (step == 0) continue;
+    absl::uint128 bad = first + step / 2 - 1;
+    absl::uint128 good = first + (step - 1);
+    while (bad + 1 < good) {
+      const absl::uint128 middle = bad + (good - bad) / 2;
+      (readable(middle) ? good : bad) = middle;
+    }
+    return key_of(good);
+  }
+  return "";
+}
+
+// Tables come in no order. Checkpoints and tiles grow; other rows that are read here never change.
+uint64_t RankOf(std::string_view key, const std::string& value) {
+  constexpr uint64_t kLongestNote = uint64_t{1} << 21;
+  v1::StoredCheckpoint checkpoint;
+  const bool is_checkpoint =
+      key[0] == static_cast<char>(Table::kCheckpoint) && checkpoint.ParseFromString(value);
+  return checkpoint.size() * kLongestNote * is_checkpoint + value.size();
+}
+
+// Adds the rows of a table file that can be read.
+rocksdb::Status AddTable(const std::string& path, rocksdb::DB& db) {
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  rocksdb::SstFileReader table(DatabaseOptions(nullptr));
+  rocksdb::Status status;
+  if (!table.Open(path).ok()) return status;  // fsck names it
+  for (std::string from(1, '\0'); !from.empty();) {
+    const std::unique_ptr<rocksdb::Iterator> it(table.NewIterator({}));
+    for (it->Seek(from); it->Valid() && status.ok(); it->Next()) {
+      from = it->key().ToString();
+      std::string value = it->value().ToString();
+      std::string present;
+      const bool grows = from[0] == static_cast<char>(Table::kCheckpoint) ||
+                         from[0] == static_cast<char>(Table::kTile);
+      if (grows && db.Get({}, from, &present).ok() && RankOf(from, present) > RankOf(from, value)) {
+        continue;
+      }
+      status = db.Put(unlogged, from, value);
+    }
+    if (!status.ok() || it->status().ok()) return status;
+    from = PassDamage(table, from);
+  }
+  return status;
+}
+
+// Adds every whole record of a log.
+absl::Status AddLog(const std::string& path, rocksdb::DB& db) {
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  rocksdb::Status status;
+  const auto add = [&](std::string_view record) {
+    rocksdb::WriteBatch batch{std::string(record)};
+    if (status.ok()) status = db.Write(unlogged, &batch);
+  };
+  RETURN_IF_ERROR(ScanLog(path, add).status());
+  return status.ok() ? absl::OkStatus() : DiskError(absl::StrCat("copy ", path), status);
+}
+
+// Gathers the rows that can still be read in a damaged store's folder: each table file by itself,
+// and then every whole record of the logs, into a database of their own in `to`, which is made.
+//
+//  1. Every row matches the checksum of its block or log record.
+//  2. A damaged block loses its own rows. Two may lose the blocks between them too. A table file
+//     whose footer or index is damaged is lost.
+//  3. The store only adds rows, or replaces checkpoints and tiles by larger ones. So the latest of
+//     these is told without knowing the order of the tables. Heads, summaries and run-length tables
+//     are those of any moment.
+// Damage is no error: FsckFolder names it. Errors of the disk.
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> GatherRows(const std::string& folder,
+                                                        const std::string& to) {
+  std::map<std::pair<std::string, uint64_t>, std::string> files;  // logs in the order of writing
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    uint64_t number = 0;
+    if (!absl::SimpleAtoi(it->path().stem().string(), &number)) continue;
+    files[{it->path().extension().string(), number}] = it->path().string();
+  }
+  if (error) return ErrnoError(error.value(), "read the folder", folder);
+  rocksdb::DB* opened = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(DatabaseOptions(nullptr), to, &opened);
+  std::unique_ptr<rocksdb::DB> db(opened);
+  for (const auto& [file, path] : files) {
+    if (status.ok() && file.first == ".sst") status = AddTable(path, *db);
+  }
+  if (!status.ok()) return DiskError("copy table files", status);
+  for (const auto& [file, path] : files) {
+    if (file.first == ".log") RETURN_IF_ERROR(AddLog(path, *db));
+  }
+  return db;
+}
 
 // The rows of a database, as far as what is saved needs them.
 class Rows : public CheckpointReader {
@@ -66,20 +179,19 @@ class Rows : public CheckpointReader {
   using Visit = std::function<absl::Status(uint64_t sequence, std::string_view entry)>;
   // A ledger's entries in order.
   absl::Status Scan(uint64_t id, const Visit& visit) const {
-    const std::string prefix = LedgerPrefix(Table::kBatch, id);
-    const std::unique_ptr<rocksdb::Iterator> it(db_.NewIterator({}));
     uint64_t next = 0;
-    for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
-      const auto first = DecodeNumber(ToView(it->key()).substr(prefix.size()));
-      const auto entries = DecodeBatchRow(ToView(it->value()));
-      if (!first.has_value() || !entries.has_value()) continue;
-      for (size_t i = 0; i < entries->size(); ++i) {
-        if (*first + i < next) continue;  // it is there twice
-        RETURN_IF_ERROR(visit(*first + i, (*entries)[i]));
-        next = *first + i + 1;
-      }
-    }
-    return it->status().ok() ? absl::OkStatus() : DiskError("read entries", it->status());
+    return embedded::Scan(db_, LedgerPrefix(Table::kBatch, id), "read entries",
+                          [&](std::string_view key, std::string_view value) {
+                            const auto first = DecodeNumber(key);
+                            const auto entries = DecodeBatchRow(value);
+                            if (!first.has_value() || !entries.has_value()) return absl::OkStatus();
+                            for (size_t i = 0; i < entries->size(); ++i) {
+                              if (*first + i < next) continue;  // it is there twice
+                              RETURN_IF_ERROR(visit(*first + i, (*entries)[i]));
+                              next = *first + i + 1;
+                            }
+                            return absl::OkStatus();
+                          });
   }
 
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override {
@@ -371,11 +483,10 @@ absl::StatusOr<Recovered> Recover(const RecoveryOptions& options) {
   recovered.report.Add("the registry", newest.caught_up());
   std::vector<Evidence*> evidences = {&newest};
   // The registry may have a hole where the damage is.
-  const ReadOnlyDatabase before =
-      OpenReadOnly(options.folder, rocksdb::WALRecoveryMode::kPointInTimeRecovery);
+  std::unique_ptr<rocksdb::DB> before;
   std::optional<Evidence> older;
-  if (before.db != nullptr) {
-    Rows rows_before(*before.db);
+  if (OpenReadOnly(options.folder, before, rocksdb::WALRecoveryMode::kPointInTimeRecovery).ok()) {
+    Rows rows_before(*before);
     evidences.push_back(&older.emplace(rows_before));
   }
   ASSIGN_OR_RETURN(auto others, bundle::NewFile::Make(options.to + "/entries.jsonl"));

@@ -7,7 +7,8 @@
 //   TO/entries.jsonl    all other entries, each with whether tiles prove it to be signed
 //
 //  1. The damaged folder is only read, and nothing is signed anew.
-//  2. Bundles and lines are made of all rows that can be read (gathered_rows.h), behind damage too.
+//  2. Bundles and lines are made of all rows that can be read (recovery.cc, GatherRows), behind
+//  damage too.
 // Memory: the hashes of the registry's entries, and 49 bytes for each registration.
 #pragma once
 

@@ -5,7 +5,7 @@
 #include <cstdarg>
 #include <memory>
 
-#include "ledger_store/descriptors.h"
+#include "ledger_store/store.h"
 #include "rocksdb/env.h"
 #include "rocksdb/filter_policy.h"
 #include "rocksdb/options.h"

@@ -5,18 +5,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/log_scan.h"
-#include "ledger_store/embedded/read_only_database.h"
 #include "ledger_store/embedded/rocksdb_options.h"
 
 namespace dpledger::embedded {
@@ -56,34 +53,6 @@ std::optional<SyncedPoint> ParseSlot(std::string_view slot) {
   const std::string_view id = slot.substr(kSequenceBytes + kCrcBytes);
   if (Crc(sequence, id) != slot.substr(kSequenceBytes, kCrcBytes)) return std::nullopt;
   return SyncedPoint{*DecodeNumber(sequence), std::string(id.substr(0, id.find('\0')))};
-}
-
-// The sequence of the batch's last write, after it was written: it begins with that of its first
-// one (rocksdb/write_batch.cc, "WriteBatch::rep_").
-uint64_t LastSequence(std::string_view batch) {
-  const auto little_endian = [](std::string_view bytes) {
-    uint64_t number = 0;
-    for (size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<uint8_t>(bytes[i]);
-    return number;
-  };
-  return little_endian(batch.substr(0, 8)) + little_endian(batch.substr(8, 4)) - 1;
-}
-constexpr size_t kBatchHeaderBytes = 12;
-
-// The last sequence in the folder's logs; 0 if there is none.
-absl::StatusOr<uint64_t> LastLogged(const std::string& folder) {
-  uint64_t last = 0;
-  const auto visit = [&](std::string_view record) {
-    if (record.size() >= kBatchHeaderBytes) last = std::max(last, LastSequence(record));
-  };
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().extension() != ".log") continue;
-    RETURN_IF_ERROR(ScanLog(it->path().string(), visit).status());
-  }
-  if (error) return ErrnoError(error.value(), "read the folder", folder);
-  return last;
 }
 
 }  // namespace
@@ -128,21 +97,19 @@ absl::Status WriteSyncedRecord(const std::string& folder, const SyncedPoint& las
   return WriteFileDurably(PathOf(folder), content);
 }
 
-absl::Status CheckSyncedAtRest(const std::string& folder) {
+absl::Status CheckSyncedAtRest(const std::string& folder, uint64_t last_logged) {
   ASSIGN_OR_RETURN(const SyncedRecord record, ReadSyncedRecord(folder));
   if (!record.last.has_value()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const uint64_t logged, LastLogged(folder));
-  if (logged >= record.last->sequence) return absl::OkStatus();
+  if (last_logged >= record.last->sequence) return absl::OkStatus();
   // It may have been moved into tables.
-  const ReadOnlyDatabase database =
-      OpenReadOnly(folder, rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords);
-  if (database.db == nullptr) {
+  std::unique_ptr<rocksdb::DB> db;
+  if (!OpenReadOnly(folder, db).ok()) {
     // Without CURRENT RocksDB would make a new store; otherwise it says what is wrong.
     return ::access(absl::StrCat(folder, "/CURRENT").c_str(), F_OK) == 0
                ? absl::OkStatus()
                : CheckSynced(folder, record, 0);
   }
-  return CheckSynced(folder, record, database.db->GetLatestSequenceNumber());
+  return CheckSynced(folder, record, db->GetLatestSequenceNumber());
 }
 
 absl::StatusOr<std::unique_ptr<SyncedWriter>> SyncedWriter::Open(rocksdb::DB& db,

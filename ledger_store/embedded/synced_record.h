@@ -9,7 +9,7 @@
 //  2. One slot is written at a time, each in a sector of its own: a write that is interrupted
 //     leaves the other one.
 //  3. It does not help against somebody who puts the whole folder back to an older copy: only the
-//     second place (evidence/checkpoint_file.h) or a witness can tell that.
+//     second place (evidence/start_check.h) or a witness can tell that.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +51,8 @@ absl::Status CheckSynced(const std::string& folder, const SyncedRecord& record, 
 absl::Status WriteSyncedRecord(const std::string& folder, const SyncedPoint& last);
 
 // Before a store is opened, which would change it: as CheckSynced, with the end of the database in
-// the folder. Precondition: CheckLogs is OK.
-absl::Status CheckSyncedAtRest(const std::string& folder);
+// the folder. `last_logged`: as CheckLogs, which is OK, says.
+absl::Status CheckSyncedAtRest(const std::string& folder, uint64_t last_logged);
 
 // All synced writes of a database. Thread safe.
 class SyncedWriter {

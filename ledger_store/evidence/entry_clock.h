@@ -6,6 +6,8 @@
 // Thread safe if the clock is.
 #pragma once
 
+#include <algorithm>
+
 #include "absl/time/time.h"
 #include "base/clock.h"
 
@@ -14,15 +16,23 @@ namespace dpledger {
 class EntryClock {
  public:
   // Trusts the time of day once, now. `clock` must outlive this.
-  explicit EntryClock(Clock& clock);
+  explicit EntryClock(Clock& clock)
+      : clock_(clock), began_(clock.Now()), steady_began_(clock.Steady()) {}
 
-  absl::Time Now() const;
+  absl::Time Now() const { return std::min(clock_.Now(), Expected() + kTolerance); }
 
   // How far the time of day has jumped since the construction: negative if back, 0 if less than an
   // hour.
-  absl::Duration Jump() const;
+  absl::Duration Jump() const {
+    const absl::Duration jump = clock_.Now() - Expected();
+    return absl::AbsDuration(jump) > kTolerance ? jump : absl::ZeroDuration();
+  }
 
  private:
+  // More than the two clocks drift apart in a process's life; less than would spoil a ledger's
+  // times.
+  static constexpr absl::Duration kTolerance = absl::Hours(1);
+
   absl::Time Expected() const { return began_ + (clock_.Steady() - steady_began_); }
 
   Clock& clock_;

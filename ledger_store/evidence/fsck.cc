@@ -10,11 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
+#include "events/request_runs.h"
 #include "ledger_store/bundle/entry_frame.h"
 #include "ledger_store/bundle/ledger_rules.h"
 #include "ledger_store/evidence/log_reader.h"
-#include "ledger_store/evidence/receipt_check.h"
-#include "ledger_store/evidence/registrations.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/start_check.h"
 #include "merkle/compact_tree.h"
@@ -27,7 +26,7 @@ constexpr size_t kPageLedgers = 1000;
 constexpr uint64_t kPageEntries = 8192;  // a multiple of a tile's width
 
 std::string EntryPlace(const std::string& log, uint64_t sequence) {
-  return absl::StrCat(log == kRegistryLog ? "the registry" : log, ": entry ", sequence);
+  return absl::StrCat(LogName(log), ": entry ", sequence);
 }
 
 std::string Hex(const merkle::Hash& hash) { return HexEncode(merkle::ToBytes(hash)); }
@@ -41,8 +40,8 @@ class TileCheck {
   // Those that have changed since the last call. All of them must be published.
   void Compare(merkle::TileBuilder& tree) {
     for (const auto& [id, hashes] : tree.TakeChanged()) {
-      const std::string place = absl::StrCat(log_ == kRegistryLog ? "the registry" : log_,
-                                             ": tile of level ", id.level, " and index ", id.index);
+      const std::string place =
+          absl::StrCat(LogName(log_), ": tile of level ", id.level, " and index ", id.index);
       const absl::StatusOr<std::string> stored = store_.ReadTile(log_, id);
       ++report_.tiles;
       if (!stored.ok()) {
@@ -58,6 +57,71 @@ class TileCheck {
   CheckpointReader& store_;
   const std::string log_;
   FsckReport& report_;
+};
+
+// A fork is answered in the child, a grant in the budget, and a refused batch nowhere: what tells
+// of them bears their ids.
+bool IsAnswered(const bundle::EntryFrame& entry) {
+  return entry.body != v1::LedgerEntry::kForkNoticeFieldNumber &&
+         entry.body != v1::LedgerEntry::kGrantedFieldNumber &&
+         entry.body != v1::LedgerEntry::kConflictFieldNumber;
+}
+
+// Compares the stored answers of requests with a ledger's entries: each batch of entries has its
+// answer, with the receipt that the entries give, and there are no others. A batch whose answer is
+// lost would be stored again by a retry that does not say its position. Each `tree` is that of the
+// entries before, from the first on.
+class ReceiptCheck {
+ public:
+  ReceiptCheck(LedgerReader& store, std::string ledger, FsckReport& report)
+      : store_(store), ledger_(std::move(ledger)), report_(report) {}
+
+  void BeforeEntry(const bundle::EntryFrame& entry, const merkle::TileBuilder& tree) {
+    if (!requests_.Begins(entry.writer, entry.request_id, entry.body)) return;
+    EndBatch(tree);
+    request_id_ = entry.request_id;
+    first_ = tree.size();
+    answered_ = IsAnswered(entry);
+    if (answered_) ++answers_;
+  }
+
+  void AtEnd(const merkle::TileBuilder& tree) {
+    EndBatch(tree);
+    const absl::StatusOr<uint64_t> stored = store_.CountAnswered(ledger_);
+    if (absl::IsUnimplemented(stored.status())) return;
+    if (!stored.ok()) return report_.Add(ledger_, stored.status());
+    if (*stored != answers_) {
+      report_.Add(ledger_, absl::StrCat("has records of ", *stored,
+                                        " answered requests, its entries are those of ", answers_));
+    }
+  }
+
+ private:
+  void EndBatch(const merkle::TileBuilder& tree) {
+    if (!answered_ || tree.size() == first_) return;
+    const std::string place = absl::StrCat(ledger_, ": request ", request_id_);
+    const absl::StatusOr<v1::StoredRequest> request = store_.Answered(ledger_, request_id_);
+    if (absl::IsUnimplemented(request.status())) return;
+    if (!request.ok()) return report_.Add(place, request.status());
+    const v1::Receipt& receipt = request->receipt();
+    if (request->request_hash().size() != sizeof(merkle::Hash)) {
+      report_.Add(place, "its record has no request hash");
+    }
+    if (receipt.first_sequence() != first_ || receipt.count() != tree.size() - first_ ||
+        receipt.size() != tree.size() || receipt.root_hash() != merkle::ToBytes(tree.Root())) {
+      report_.Add(place, absl::StrCat("its receipt is not that of entries ", first_, " to ",
+                                      tree.size() - 1));
+    }
+  }
+
+  LedgerReader& store_;
+  const std::string ledger_;
+  FsckReport& report_;
+  events::RequestRuns requests_;
+  std::string request_id_;
+  uint64_t first_ = 0;     // of the present batch
+  bool answered_ = false;  // whether an answer belongs to it
+  uint64_t answers_ = 0;
 };
 
 class LedgerCheck {

@@ -11,14 +11,51 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "ledger/stored_head.h"
-#include "ledger_store/evidence/checkpoint_file.h"
-#include "ledger_store/evidence/fsck_report.h"
+#include "ledger_store/evidence/start_check.h"
 #include "ledger_store/store.h"
 
 namespace dpledger {
+
+// A fault, and its place.
+struct Finding {
+  std::string place;  // "projects/p/ledgers/a: entry 17", "the registry", "000012.sst"
+  std::string what;
+};
+
+// What a check of a store found. Not thread safe.
+class FsckReport {
+ public:
+  void Add(std::string place, std::string what);
+  // OK adds nothing.
+  void Add(std::string place, const absl::Status& status);
+  // Adds a remark: something was not checked, or is odd but not damage.
+  void Note(std::string note) { notes_.push_back(std::move(note)); }
+
+  bool clean() const { return count_ == 0; }
+  // The number of findings; only the first kMostKept are kept.
+  uint64_t count() const { return count_; }
+  const std::vector<Finding>& findings() const { return findings_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  static constexpr size_t kMostKept = 10'000;
+
+  // Counts of what was read.
+  uint64_t ledgers = 0;
+  uint64_t entries = 0;
+  uint64_t tiles = 0;
+  uint64_t registry_entries = 0;
+  uint64_t registry_size = 0;  // as signed
+
+ private:
+  std::vector<Finding> findings_;
+  uint64_t count_ = 0;
+  std::vector<std::string> notes_;
+};
 
 struct FsckOptions {
   std::string checkpoint_file;  // the registry's second place; empty: there is none
@@ -28,7 +65,7 @@ struct FsckOptions {
   // report says so.
   HeadKeys keys = {};
   // The same store, opened with those keys: a head that it does not give is a finding. Null for an
-  // engine that looks at the keys itself (embedded/folder_fsck.h).
+  // engine that looks at the keys itself (embedded/folder.h).
   LedgerReader* authenticated = nullptr;
   // Called regularly with the report so far.
   std::function<void(const FsckReport&)> progress;

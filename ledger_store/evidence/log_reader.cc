@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
+#include "base/hex.h"
 #include "base/status.h"
 #include "merkle/compact_tree.h"
 #include "merkle/proof.h"
@@ -16,20 +19,58 @@ namespace {
 
 constexpr size_t kPageBytes = size_t{4} << 20;
 
-std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the registry" : log; }
+constexpr size_t kPageEntries = 10'000;
+
+absl::Status Rehash(LedgerReader& store, const std::string& ledger, uint64_t end,
+                    merkle::TileBuilder& tree) {
+  while (tree.size() < end) {
+    const size_t wanted = std::min<uint64_t>(kPageEntries, end - tree.size());
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
+                     ReadLog(store, ledger, tree.size(), wanted));
+    if (entries.empty()) return EntryMissing(ledger, tree.size());
+    for (const std::string& entry : entries) tree.Append(merkle::LeafHash(entry));
+  }
+  return absl::OkStatus();
+}
+
+// Tiles that were read ahead.
+class TailTiles : public merkle::TileReader {
+ public:
+  TailTiles(const std::map<merkle::TileId, std::string>& tiles, const std::string& log)
+      : tiles_(tiles), log_(log) {}
+  absl::StatusOr<std::string> ReadTile(const merkle::TileId& id, int width) override {
+    const auto found = tiles_.find(id);
+    if (found == tiles_.end()) return MissingTile(log_, id, width);
+    return found->second;
+  }
+
+ private:
+  const std::map<merkle::TileId, std::string>& tiles_;
+  const std::string& log_;
+};
+
+absl::StatusOr<merkle::TileBuilder> Resume(merkle::TileReader& tiles,
+                                           const SignedCheckpoint& last) {
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree,
+                   merkle::TileBuilder::Resume(last.checkpoint.size, tiles));
+  if (last.checkpoint.size == 0 || tree.Root() == last.checkpoint.root) return tree;
+  return absl::DataLossError(absl::StrCat(last.checkpoint.origin,
+                                          ": the stored tiles do not have the root that was signed "
+                                          "at size ",
+                                          last.checkpoint.size));
+}
+
+absl::Status CheckPoint(const merkle::TileBuilder& tree, const std::string& ledger,
+                        const LedgerPoint& point) {
+  const merkle::Hash root = tree.Root();
+  if (tree.size() == point.size && root == point.root) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      ledger, ": its ", tree.size(), " stored entries hash to the root ",
+      HexEncode(merkle::ToBytes(root)), ", but what was acknowledged at size ", point.size,
+      " has the root ", HexEncode(merkle::ToBytes(point.root)), "; it will not be signed"));
+}
 
 }  // namespace
-
-absl::StatusOr<std::string> LogTiles::ReadTile(const merkle::TileId& id, int width) {
-  absl::StatusOr<std::string> tile = store_.ReadTile(log_, id);
-  if (!absl::IsNotFound(tile.status())) return tile;
-  return MissingTile(log_, id, width);
-}
-
-absl::Status MissingTile(const std::string& log, const merkle::TileId& id, int width) {
-  return absl::DataLossError(absl::StrCat(
-      NameOf(log), ": ", merkle::TilePath(id.level, id.index, width), " is signed, but missing"));
-}
 
 absl::StatusOr<std::vector<std::string>> ReadLog(LedgerReader& store, const std::string& log,
                                                  uint64_t first, size_t max_entries) {
@@ -45,7 +86,7 @@ LogReader::LogReader(LedgerReader& store, std::string log, SignedCheckpoint chec
       nodes_(merkle::NodesOf(tiles_, size())) {}
 
 absl::Status LogReader::Damaged(std::string_view what) const {
-  return absl::DataLossError(absl::StrCat(NameOf(log_),
+  return absl::DataLossError(absl::StrCat(LogName(log_),
                                           ": its stored tiles do not lead to the root "
                                           "that was signed at size ",
                                           size(), ": ", ToAbsl(what)));
@@ -56,7 +97,7 @@ absl::StatusOr<merkle::Hash> LogReader::RootAt(std::string_view field, uint64_t 
   if (tree_size > size()) {
     return WithReason(
         absl::OutOfRangeError(absl::StrCat(ToAbsl(field), ": must be at most ", size(),
-                                           ", which is signed of ", NameOf(log_), ", got ",
+                                           ", which is signed of ", LogName(log_), ", got ",
                                            tree_size)),
         {"BEYOND_LOG", {{"field", std::string(field)}, {"size", absl::StrCat(size())}}});
   }
@@ -107,7 +148,7 @@ absl::StatusOr<std::string> LogReader::ReadPath(std::string_view path) {
   if (tile.width > covered) {
     return WithReason(
         absl::NotFoundError(absl::StrCat("path: ", covered, " hashes of it are signed of ",
-                                         NameOf(log_), ", ", tile.width, " are asked for")),
+                                         LogName(log_), ", ", tile.width, " are asked for")),
         {"TILE_NOT_FOUND", {{"field", "path"}, {"width", absl::StrCat(covered)}}});
   }
   if (parsed.entries) return ReadBundle(tile);
@@ -146,10 +187,6 @@ absl::StatusOr<std::vector<merkle::Hash>> LogReader::ReadTile(const merkle::Size
   return hashes;
 }
 
-absl::Status LogReader::NotWhatWasSigned(uint64_t entry) const {
-  return Damaged(absl::StrCat("entry ", entry, " is not what was signed"));
-}
-
 absl::Status LogReader::Check(uint64_t first, const std::vector<std::string>& entries) {
   const uint64_t end = std::min(size(), first + entries.size());
   for (uint64_t at = first; at < end;) {
@@ -160,7 +197,7 @@ absl::Status LogReader::Check(uint64_t first, const std::vector<std::string>& en
                      ReadTile({id, merkle::TileWidthIn(size(), id)}));
     for (; at < std::min(end, tile_begin + hashes.size()); ++at) {
       if (merkle::LeafHash(entries[at - first]) != hashes[at - tile_begin]) {
-        return NotWhatWasSigned(at);
+        return Damaged(absl::StrCat("entry ", at, " is not what was signed"));
       }
     }
   }
@@ -168,24 +205,55 @@ absl::Status LogReader::Check(uint64_t first, const std::vector<std::string>& en
 }
 
 absl::StatusOr<std::string> LogReader::ReadBundle(const merkle::SizedTile& tile) {
-  ASSIGN_OR_RETURN(const std::vector<merkle::Hash> hashes, ReadTile(tile));
   const uint64_t first = tile.id.index * merkle::kTileWidth;
+  const auto width = static_cast<size_t>(tile.width);
   std::vector<std::string> entries;
-  while (entries.size() < hashes.size()) {
+  while (entries.size() < width) {
     ASSIGN_OR_RETURN(std::vector<std::string> page,
-                     ReadLog(store_, log_, first + entries.size(), hashes.size() - entries.size()));
+                     ReadLog(store_, log_, first + entries.size(), width - entries.size()));
     if (page.empty()) {
-      return absl::DataLossError(absl::StrCat(NameOf(log_), ": entry ", first + entries.size(),
+      return absl::DataLossError(absl::StrCat(LogName(log_), ": entry ", first + entries.size(),
                                               " is signed, but missing"));
     }
-    for (std::string& entry : page) {
-      if (merkle::LeafHash(entry) != hashes[entries.size()]) {
-        return NotWhatWasSigned(first + entries.size());
-      }
-      entries.push_back(std::move(entry));
-    }
+    std::move(page.begin(), page.end(), std::back_inserter(entries));
   }
+  RETURN_IF_ERROR(Check(first, entries));
   return merkle::EncodeEntryBundle(entries);
+}
+
+absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointReader& store, const std::string& log,
+                                                 const SignedCheckpoint& last) {
+  LogTiles tiles(store, log);
+  return Resume(tiles, last);
+}
+
+absl::StatusOr<merkle::TileBuilder> ResumeTail(const Tail& tail, const SignedCheckpoint& last,
+                                               const std::string& ledger) {
+  RETURN_IF_ERROR(tail.status);
+  TailTiles tiles(tail.tiles, ledger);
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree, Resume(tiles, last));
+  for (const std::string& entry : tail.entries) tree.Append(merkle::LeafHash(entry));
+  return tree;
+}
+
+absl::Status RehashTo(LedgerReader& store, const std::string& ledger, const LedgerPoint& point,
+                      merkle::TileBuilder& tree) {
+  RETURN_IF_ERROR(Rehash(store, ledger, point.size, tree));
+  return CheckPoint(tree, ledger, point);
+}
+
+absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerReader& store, const std::string& ledger,
+                                                const LedgerPoint& head, merkle::TileBuilder tree,
+                                                uint64_t step) {
+  std::vector<LedgerPoint> points;
+  while (tree.size() < head.size && head.size - tree.size() > step) {
+    RETURN_IF_ERROR(Rehash(store, ledger, tree.size() + step, tree));
+    tree.TakeChanged();
+    points.push_back({tree.size(), tree.Root()});
+  }
+  RETURN_IF_ERROR(RehashTo(store, ledger, head, tree));
+  points.push_back(head);
+  return points;
 }
 
 }  // namespace dpledger

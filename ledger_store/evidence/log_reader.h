@@ -19,22 +19,6 @@
 
 namespace dpledger {
 
-// The published tiles of a log. A missing tile is DATA_LOSS, because only tiles that a checkpoint
-// covers are read.
-class LogTiles : public merkle::TileReader {
- public:
-  // `store` must outlive this.
-  LogTiles(CheckpointReader& store, std::string log) : store_(store), log_(std::move(log)) {}
-  absl::StatusOr<std::string> ReadTile(const merkle::TileId& id, int width) override;
-
- private:
-  CheckpointReader& store_;
-  const std::string log_;
-};
-
-// DATA_LOSS: the tile of the log is covered by a checkpoint, but not there.
-absl::Status MissingTile(const std::string& log, const merkle::TileId& id, int width);
-
 // Entries [first, ...) of a log: at most `max_entries`, at least one if there is one. Errors of
 // LedgerStore::Read.
 absl::StatusOr<std::vector<std::string>> ReadLog(LedgerReader& store, const std::string& log,
@@ -83,7 +67,6 @@ class LogReader {
   // Read and verify.
   absl::StatusOr<std::vector<merkle::Hash>> ReadTile(const merkle::SizedTile& tile);
   absl::StatusOr<std::string> ReadBundle(const merkle::SizedTile& tile);
-  absl::Status NotWhatWasSigned(uint64_t entry) const;
   absl::Status Damaged(std::string_view what) const;
 
   LedgerReader& store_;
@@ -92,5 +75,29 @@ class LogReader {
   LogTiles tiles_;
   merkle::NodeSource nodes_;
 };
+
+// A ledger's stored entries, read again and hashed. A notary does this before it signs, so that it
+// detects a bit that changed after the append and does not sign it.
+
+// Rebuilds the tree that was signed from its stored tiles. DATA_LOSS if they do not have the signed
+// root.
+absl::StatusOr<merkle::TileBuilder> ResumeSigned(CheckpointReader& store, const std::string& log,
+                                                 const SignedCheckpoint& last);
+
+// The same from the tiles of a tail; with the tail's entries.
+absl::StatusOr<merkle::TileBuilder> ResumeTail(const Tail& tail, const SignedCheckpoint& last,
+                                               const std::string& ledger);
+
+// Adds the ledger's stored entries [tree.size(), point.size) to the tree, read a page at a time.
+// DATA_LOSS if one is missing, or if the tree then does not have the point's root; errors of
+// LedgerStore::Read.
+absl::Status RehashTo(LedgerReader& store, const std::string& ledger, const LedgerPoint& point,
+                      merkle::TileBuilder& tree);
+
+// The points at every `step` entries after the end of `tree`, and finally `head`, whose root the
+// append path computed independently. Errors of RehashTo. Memory: the tiles over `step` entries.
+absl::StatusOr<std::vector<LedgerPoint>> Survey(LedgerReader& store, const std::string& ledger,
+                                                const LedgerPoint& head, merkle::TileBuilder tree,
+                                                uint64_t step);
 
 }  // namespace dpledger

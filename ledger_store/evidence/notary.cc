@@ -7,11 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/log_reader.h"
-#include "ledger_store/evidence/registrations.h"
-#include "ledger_store/evidence/signer.h"
-#include "ledger_store/evidence/tails_ahead.h"
+#include "ledger_store/evidence/registry.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 
@@ -251,33 +248,48 @@ absl::StatusOr<Notary::Draft> Notary::MakeDraft(uint64_t lease_epoch,
   };
   std::stable_sort(heads.begin(), heads.end(),
                    [&](const v1::Ledger& a, const v1::Ledger& b) { return behind(a) < behind(b); });
-  std::vector<TailRange> ranges;
-  for (const v1::Ledger& head : heads) {
-    const uint64_t left = refused_.contains(head.name()) ? 0 : behind(head);
-    ranges.push_back({head.name(),
-                      head.size() - left,
-                      head.size(),
-                      {RegistrationsTile(signed_of(head).points)}});
-    for (const auto& [id, width] : merkle::PartialTilesOf(head.size() - left))
-      ranges.back().tiles.push_back(id);
-  }
-  TailsAhead tails(store_, std::move(ranges));
-  for (size_t i = 0; i < heads.size(); ++i) {
-    const v1::Ledger& head = heads[i];
-    if (draft.round.entries >= options_.max_entries) {
-      draft.round.more = true;
-      break;
-    }
-    ASSIGN_OR_RETURN(const Tail* const tail, tails.At(i));
-    const absl::Status added = AddLedger(head, tail, draft);
-    if (absl::IsDataLoss(added)) {
-      refused_.insert(head.name());
-      draft.damage.Update(added);
-    } else {
-      RETURN_IF_ERROR(added);
-    }
-  }
+  RETURN_IF_ERROR(AddLedgers(heads, draft));
   return draft;
+}
+
+// Ends of ledgers are read together: a store that others serve answers a few questions, not some
+// for each ledger. At a time: 68 MB at most, for an entry has 64 KB at most; mostly a tenth of one.
+absl::Status Notary::AddLedgers(const std::vector<v1::Ledger>& heads, Draft& draft) {
+  constexpr size_t kMostLedgers = 256;
+  constexpr uint64_t kMostEntries = 1024;
+  constexpr uint64_t kShort = 64;  // of one ledger; what is more is read by pages
+  for (size_t begin = 0, end = 0; begin < heads.size(); begin = end) {
+    std::vector<TailRange> ranges;
+    uint64_t entries = 0;
+    for (; end < heads.size() && ranges.size() < kMostLedgers && entries < kMostEntries; ++end) {
+      const v1::Ledger& head = heads[end];
+      const registry::Head signed_head = registry_.HeadOf(OriginOf(Origin(), head.name()));
+      const uint64_t size = signed_head.last.size;
+      const bool together = head.size() > size && head.size() - size <= kShort;
+      ranges.push_back({head.name(),
+                        size,
+                        together ? head.size() : size,
+                        {RegistrationsTile(signed_head.points)}});
+      entries += ranges.back().size - size;
+      for (const auto& [id, width] : merkle::PartialTilesOf(size))
+        ranges.back().tiles.push_back(id);
+    }
+    ASSIGN_OR_RETURN(const std::vector<Tail> tails, store_.ReadTails(ranges));
+    for (size_t i = begin; i < end; ++i) {
+      if (draft.round.entries >= options_.max_entries) {
+        draft.round.more = true;
+        return absl::OkStatus();
+      }
+      const absl::Status added = AddLedger(heads[i], tails[i - begin], draft);
+      if (absl::IsDataLoss(added)) {
+        refused_.insert(heads[i].name());
+        draft.damage.Update(added);
+      } else {
+        RETURN_IF_ERROR(added);
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Notary::AddEntry(v1::LedgerEntry entry, Draft& draft) const {
@@ -292,38 +304,7 @@ absl::Status Notary::AddEntry(v1::LedgerEntry entry, Draft& draft) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<merkle::TileBuilder> Notary::Rehashed(const v1::Ledger& head, const Tail* tail,
-                                                     const SignedCheckpoint& last,
-                                                     LedgerPoint& point, SigningRound& round) {
-  const std::string& name = head.name();
-  if (tail != nullptr) {
-    surveyed_.erase(name);
-    point = PointOf(head);
-    return RehashTail(*tail, last, name, point);
-  }
-  ASSIGN_OR_RETURN(merkle::TileBuilder tree, ResumeSigned(store_.checkpoints(), name, last));
-  ASSIGN_OR_RETURN(point, NextPoint(head, tree, round));
-  RETURN_IF_ERROR(RehashTo(store_, name, point, tree));
-  return tree;
-}
-
-absl::StatusOr<std::string> Notary::NextRegistration(const std::string& ledger,
-                                                     const registry::Head& last, const Tail* tail,
-                                                     const Draft& draft) {
-  const merkle::TileId id = RegistrationsTile(last.points);
-  std::string stored;
-  if (tail != nullptr) {
-    const auto found = tail->tiles.find(id);
-    if (found != tail->tiles.end()) stored = found->second;
-  } else {
-    absl::StatusOr<std::string> read = store_.checkpoints().ReadTile(ledger, id);
-    if (!read.ok() && !absl::IsNotFound(read.status())) return read.status();
-    if (read.ok()) stored = *std::move(read);
-  }
-  return WithRegistration(ledger, last, std::move(stored), draft.registry.size());
-}
-
-absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft) {
+absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail& tail, Draft& draft) {
   const std::string& name = head.name();
   if (refused_.count(name) != 0) {
     return absl::DataLossError(absl::StrCat(name, ": is damaged, and not signed any more"));
@@ -335,8 +316,9 @@ absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& 
   const SignedCheckpoint last = {
       {origin, last_head.last.size, last_head.last.root, {}}, "", last_head};
   if (head.size() <= last.checkpoint.size) return absl::OkStatus();
-  LedgerPoint point;
-  ASSIGN_OR_RETURN(merkle::TileBuilder tree, Rehashed(head, tail, last, point, draft.round));
+  ASSIGN_OR_RETURN(merkle::TileBuilder tree, ResumeTail(tail, last, name));
+  ASSIGN_OR_RETURN(const LedgerPoint point, NextPoint(head, tree, draft.round));
+  RETURN_IF_ERROR(RehashTo(store_, name, point, tree));
 
   v1::LedgerEntry entry;
   v1::Registered& registered = *entry.mutable_registered();
@@ -355,8 +337,12 @@ absl::Status Notary::AddLedger(const v1::Ledger& head, const Tail* tail, Draft& 
   SignedLog log;
   log.log = name;
   log.tiles = tree.TakeChanged();
-  ASSIGN_OR_RETURN(log.tiles[RegistrationsTile(last_head.points)],
-                   NextRegistration(name, last_head, tail, draft));
+  const merkle::TileId registrations = RegistrationsTile(last_head.points);
+  const auto stored = tail.tiles.find(registrations);
+  ASSIGN_OR_RETURN(
+      log.tiles[registrations],
+      WithRegistration(name, last_head, stored == tail.tiles.end() ? "" : stored->second,
+                       draft.registry.size()));
   ASSIGN_OR_RETURN(std::string note, SignedNote(name, point.size, point.root));
   log.checkpoint = ToStored(std::move(note), *next);
   draft.heads[registry::HeadKey(origin)] = registry::HeadLeaf(origin, *next);

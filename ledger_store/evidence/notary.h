@@ -27,7 +27,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "ledger_store/evidence/checkpoint_file.h"
 #include "ledger_store/evidence/entry_clock.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/start_check.h"
@@ -51,7 +50,7 @@ struct NotaryOptions {
   std::shared_ptr<const merkle::Ed25519PrivateKey> previous_key;
   // The registry's origin. Empty: unchanged, or DefaultOrigin for a new registry.
   std::string origin;
-  std::string checkpoint_file;  // the second place (checkpoint_file.h); empty: none, for tests
+  std::string checkpoint_file;  // the second place (start_check.h); empty: none, for tests
   std::string holder;           // names this process as a signer; unique among the signers
   absl::Duration lease = absl::Seconds(15);  // at least three rounds
   uint64_t max_entries =
@@ -159,16 +158,9 @@ class Notary {
   // Of these ledgers, those that there are.
   absl::StatusOr<UnsignedLedgers> HeadsOf(const std::set<std::string>& ledgers) const;
   absl::Status AddEntry(v1::LedgerEntry entry, Draft& draft) const;
-  // The block of its registrations, with the one that the draft adds next. `tail` may be null, also
-  // below.
-  absl::StatusOr<std::string> NextRegistration(const std::string& ledger,
-                                               const registry::Head& last, const Tail* tail,
-                                               const Draft& draft);
-  absl::Status AddLedger(const v1::Ledger& head, const Tail* tail, Draft& draft);
-  // The tree up to `point`, up to which the ledger is signed next, from the stored entries.
-  absl::StatusOr<merkle::TileBuilder> Rehashed(const v1::Ledger& head, const Tail* tail,
-                                               const SignedCheckpoint& last, LedgerPoint& point,
-                                               SigningRound& round);
+  absl::Status AddLedgers(const std::vector<v1::Ledger>& heads, Draft& draft);
+  // `tail`: of its entries all that are not signed, or none.
+  absl::Status AddLedger(const v1::Ledger& head, const Tail& tail, Draft& draft);
   absl::Status AddMapRoot(Draft& draft);
   absl::Status AddRegistry(Draft& draft) const;
   // Its checkpoint, without tiles.

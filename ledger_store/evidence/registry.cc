@@ -7,7 +7,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "dpledger/v1/ledger.pb.h"
-#include "ledger_store/evidence/ledger_rehash.h"
+#include "ledger_store/bundle/members.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
@@ -20,6 +20,25 @@ absl::Status Damaged(std::string_view what) {
   return absl::DataLossError(absl::StrCat("the registry: ", ToAbsl(what)));
 }
 
+constexpr int kLevel = 8;  // a tree of 2^63 leaves has tiles of levels 0 to 7
+constexpr uint64_t kBlock = 256, kIndexBytes = 8;
+
+void AppendIndex(uint64_t index, std::string& block) {
+  for (int shift = 56; shift >= 0; shift -= 8) block.push_back(static_cast<char>(index >> shift));
+}
+
+uint64_t IndexAt(std::string_view block, uint64_t place) {
+  uint64_t index = 0;
+  for (const char byte : block.substr(place * kIndexBytes, kIndexBytes))
+    index = index << 8 | static_cast<unsigned char>(byte);
+  return index;
+}
+
+absl::Status Misplaced(const std::string& ledger, uint64_t point) {
+  return absl::DataLossError(absl::StrCat(ledger, ": the place of its registration ", point,
+                                          " in the registry is missing or wrong"));
+}
+
 // What a stored checkpoint says, whoever signed it.
 absl::StatusOr<SignedCheckpoint> AsItSays(const v1::StoredCheckpoint& stored) {
   const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
@@ -30,6 +49,11 @@ absl::StatusOr<SignedCheckpoint> AsItSays(const v1::StoredCheckpoint& stored) {
   return Damaged(
       absl::StrCat("a checkpoint cannot be read: ",
                    checkpoint.ok() ? "its sizes differ" : checkpoint.status().message()));
+}
+
+absl::Status Mismatch(const std::string& what) {
+  return WithReason(absl::FailedPreconditionError(absl::StrCat("signing_key: ", what)),
+                    {"KEY_MISMATCH", {}});
 }
 
 // Entries that the root of a checkpoint covers.
@@ -217,6 +241,82 @@ absl::Status Registry::Resume(LedgerReader& store) {
   log_ = std::move(log);
   tree_ = std::move(tree);
   return absl::OkStatus();
+}
+
+absl::Status CheckSigner(const Registry& registry, const merkle::Ed25519PrivateKey& key,
+                         const merkle::Ed25519PrivateKey* previous) {
+  if (registry.empty()) return absl::OkStatus();
+  const std::vector<merkle::VerifierKey>& keys = registry.keys();
+  const merkle::VerifierKey& current = keys.back();
+  const merkle::VerifierKey own = {registry.origin(), merkle::SignatureType::kEd25519,
+                                   key.public_key()};
+  if (own == current) return absl::OkStatus();
+  if (std::find(keys.begin(), keys.end(), own) != keys.end()) {
+    return Mismatch(absl::StrCat(own.ToText(), " was replaced by ", current.ToText(),
+                                 ", and does not sign any more: give the key that replaced it"));
+  }
+  if (previous == nullptr || previous->public_key() != current.public_key) {
+    return Mismatch(absl::StrCat(
+        "this store's registry is signed with ", current.ToText(), ", not with ", own.ToText(),
+        ": give the file of that key; or, to change keys, give that file as "
+        "--previous-signing-key beside the new --signing-key, once"));
+  }
+  if (keys.size() < bundle::kMaxKeys) return absl::OkStatus();
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                        "signing_key: this store's registry has had ", keys.size(),
+                        " keys, and no bundle takes more: go on with ", current.ToText())),
+                    {"TOO_MANY_KEYS", {}});
+}
+
+merkle::TileId RegistrationsTile(uint64_t point) { return {kLevel, point / kBlock}; }
+
+absl::StatusOr<std::string> WithRegistration(const std::string& ledger, const registry::Head& last,
+                                             std::string stored, uint64_t index) {
+  const uint64_t before = last.points % kBlock;
+  // It is longer if another signer has published meanwhile; then the store refuses this one.
+  stored.resize(std::min(stored.size(), before * kIndexBytes));
+  if (before > 0 &&
+      (stored.size() < before * kIndexBytes || IndexAt(stored, before - 1) != last.last.index)) {
+    return Misplaced(ledger, last.points - 1);
+  }
+  AppendIndex(index, stored);
+  return stored;
+}
+
+absl::StatusOr<std::vector<uint64_t>> ReadRegistrations(CheckpointReader& store,
+                                                        const std::string& ledger, uint64_t first,
+                                                        uint64_t end) {
+  std::vector<uint64_t> indices;
+  while (first < end) {
+    const absl::StatusOr<std::string> block = store.ReadTile(ledger, RegistrationsTile(first));
+    if (absl::IsNotFound(block.status())) return Misplaced(ledger, first);
+    RETURN_IF_ERROR(block.status());
+    const uint64_t until = std::min(end, first - first % kBlock + kBlock);
+    for (; first < until; ++first) {
+      const uint64_t place = first % kBlock;
+      if (block->size() < (place + 1) * kIndexBytes) return Misplaced(ledger, first);
+      indices.push_back(IndexAt(*block, place));
+      if (indices.size() > 1 && indices.back() <= indices[indices.size() - 2])
+        return Misplaced(ledger, first);
+    }
+  }
+  return indices;
+}
+
+absl::StatusOr<uint64_t> CountRegistrations(CheckpointReader& store, const std::string& ledger,
+                                            uint64_t points, uint64_t index) {
+  uint64_t low = 0, high = points;  // those before `low` are below, those from `high` on are not
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    const uint64_t first = middle - middle % kBlock;
+    const uint64_t end = std::min(points, first + kBlock);
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> of, ReadRegistrations(store, ledger, first, end));
+    const auto found = std::lower_bound(of.begin(), of.end(), index);
+    const uint64_t below = first + static_cast<uint64_t>(found - of.begin());
+    if (below > first) low = std::max(low, below);
+    if (below < end) high = std::min(high, below);
+  }
+  return low;
 }
 
 }  // namespace dpledger

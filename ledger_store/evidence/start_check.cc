@@ -1,17 +1,27 @@
 #include "ledger_store/evidence/start_check.h"
 
+#include <errno.h>
+#include <stdio.h>
+
+#include <filesystem>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file.h"
 #include "base/status.h"
-#include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
 namespace {
+
+constexpr char kNothingSigned[] = "dpledger: nothing was signed with this key yet\n";
+
+std::string PreviousOf(const std::string& path) { return absl::StrCat(path, ".previous"); }
 
 constexpr size_t kPageLedgers = 1000;
 // How often a ledger may be signed by another process while we look at it.
@@ -96,33 +106,41 @@ absl::Status CheckHolds(LedgerReader& store, const v1::Ledger& ledger,
       absl::StrCat(ledger.name(), ": has ", size, " entries, but ", last.size, " were signed"));
 }
 
-// Of each ledger of a page, by name. Those looked at after `end` are compared only.
-absl::Status CheckPage(LedgerReader& store, Registry& registry,
-                       const std::vector<v1::Ledger>& ledgers, absl::Duration end, Clock& clock,
-                       LeftToCheck& left) {
-  std::vector<v1::StoredCheckpoint> stored;
-  for (size_t i = 0; i < ledgers.size(); ++i) {
-    const std::string& name = ledgers[i].name();
-    const bool compare_only = left.ledgers > 0 || clock.Steady() >= end;
-    if (compare_only && stored.empty()) {
-      std::vector<std::string> names;
-      for (const v1::Ledger& ledger : ledgers) names.push_back(ledger.name());
-      ASSIGN_OR_RETURN(stored, store.checkpoints().LatestOf(names));
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> CheckpointFile::Read() const {
+  std::vector<std::string> notes;
+  for (const std::string& path : {path_, PreviousOf(path_)}) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    if (status.type() == std::filesystem::file_type::not_found) continue;
+    if (error) return ErrnoError(error.value(), "stat", path);
+    if (status.type() != std::filesystem::file_type::regular ||
+        std::filesystem::file_size(path, error) > merkle::kMaxNoteBytes || error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": is not a regular file with a checkpoint in it"));
     }
-    registry::Point last;
-    if (compare_only && IsAsRegistered(registry, name, stored[i])) {
-      last = registry.HeadOf(OriginOf(registry.origin(), name)).last;
-      ++left.ledgers;
-    } else {
-      ASSIGN_OR_RETURN(last, VerifiedLast(store, registry, name));
-      if (left.ledgers == 0) left.after = name;
-    }
-    RETURN_IF_ERROR(CheckHolds(store, ledgers[i], last));
+    ASSIGN_OR_RETURN(std::string note, ReadFile(path));
+    if (note != kNothingSigned) notes.push_back(std::move(note));
   }
-  return absl::OkStatus();
+  return notes;
 }
 
-}  // namespace
+bool CheckpointFile::IsThere() const {
+  std::error_code error;
+  return std::filesystem::exists(path_, error) || std::filesystem::exists(PreviousOf(path_), error);
+}
+
+absl::Status CheckpointFile::MarkNew() const {
+  return IsThere() ? absl::OkStatus() : WriteFileDurably(path_, kNothingSigned);
+}
+
+absl::Status CheckpointFile::Write(const std::string& note) {
+  if (::rename(path_.c_str(), PreviousOf(path_).c_str()) != 0 && errno != ENOENT) {
+    return ErrnoError(errno, "rename", path_);
+  }
+  return WriteFileDurably(path_, note);
+}
 
 absl::StatusOr<SignedCheckpoint> LastOf(CheckpointReader& store, const Registry& registry,
                                         const std::string& ledger) {
@@ -187,13 +205,31 @@ absl::StatusOr<LeftToCheck> CheckLedgers(LedgerReader& store, Registry& registry
                                          absl::Duration time, Clock& clock) {
   const absl::Duration end = clock.Steady() + time;
   LeftToCheck left;
+  std::map<std::string, v1::StoredCheckpoint> stored;  // all there are, once the time is over
+  // By name. Those looked at after `end` are compared only.
+  const auto check = [&](const v1::Ledger& ledger) -> absl::Status {
+    const std::string& name = ledger.name();
+    const bool compare_only = left.ledgers > 0 || clock.Steady() >= end;
+    if (compare_only && stored.empty()) {
+      ASSIGN_OR_RETURN(stored, store.checkpoints().LatestOfAll());
+    }
+    registry::Point last;
+    if (compare_only && IsAsRegistered(registry, name, stored[name])) {
+      last = registry.HeadOf(OriginOf(registry.origin(), name)).last;
+      ++left.ledgers;
+    } else {
+      ASSIGN_OR_RETURN(last, VerifiedLast(store, registry, name));
+      if (left.ledgers == 0) left.after = name;
+    }
+    return CheckHolds(store, ledger, last);
+  };
   size_t registered = 0;
   std::string after;
   while (true) {
     ASSIGN_OR_RETURN(const std::vector<v1::Ledger> ledgers,
                      store.List("projects/-", after, kPageLedgers, kNoWriters));
-    RETURN_IF_ERROR(CheckPage(store, registry, ledgers, end, clock, left));
     for (const v1::Ledger& ledger : ledgers) {
+      RETURN_IF_ERROR(check(ledger));
       registered += registry.ledgers().count(OriginOf(registry.origin(), ledger.name()));
     }
     if (ledgers.size() < kPageLedgers) break;

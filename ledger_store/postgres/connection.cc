@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <utility>
 
@@ -50,6 +51,19 @@ bool SaysTryAgain(std::string_view state) {
   return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
+// Parameters of libpq, as it takes them.
+struct Parameters {
+  Parameters(std::initializer_list<std::pair<const char*, const char*>> given) {
+    for (const auto& [name, value] : given) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+    names.push_back(nullptr);
+    values.push_back(nullptr);
+  }
+  std::vector<const char*> names, values;
+};
+
 // How long nothing may come from a server before it is asked whether it is there.
 constexpr absl::Duration kQuiet = absl::Seconds(2);
 
@@ -57,18 +71,15 @@ constexpr absl::Duration kQuiet = absl::Seconds(2);
 // processes alone, keeps its connections, and TCP sees nothing wrong.
 bool Answers(PGconn* connection) {
   // With a user: libpq asks nobody where the process's own has no name, as in a container.
-  static constexpr std::array<const char*, 8> kNames = {
-      "host", "hostaddr", "port", "user", "connect_timeout", "sslmode", "gssencmode", nullptr};
-  const std::array<const char*, 8> values = {PQhost(connection),
-                                             PQhostaddr(connection),
-                                             PQport(connection),
-                                             PQuser(connection),
-                                             "2",
-                                             "disable",
-                                             "disable",
-                                             nullptr};
+  const Parameters to({{"host", PQhost(connection)},
+                       {"hostaddr", PQhostaddr(connection)},
+                       {"port", PQport(connection)},
+                       {"user", PQuser(connection)},
+                       {"connect_timeout", "2"},
+                       {"sslmode", "disable"},
+                       {"gssencmode", "disable"}});
   const absl::Time begun = absl::Now();
-  if (PQpingParams(kNames.data(), values.data(), /*expand_dbname=*/0) != PQPING_NO_RESPONSE)
+  if (PQpingParams(to.names.data(), to.values.data(), /*expand_dbname=*/0) != PQPING_NO_RESPONSE)
     return true;
   // Somebody who hangs up at once is there: a proxy that takes TLS only.
   return absl::Now() - begun < absl::Seconds(1);
@@ -140,32 +151,20 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
                     port = hosts.Listed("port");
   // What stands before the string is a default, what stands behind it is not to be changed. A dead
   // host is noticed within seconds, also while a commit waits for it.
-  static constexpr std::array<const char*, 12> kNames = {"fallback_application_name",
-                                                         "connect_timeout",
-                                                         "keepalives_idle",
-                                                         "keepalives_interval",
-                                                         "keepalives_count",
-                                                         "tcp_user_timeout",
-                                                         "dbname",
-                                                         "host",
-                                                         "hostaddr",
-                                                         "port",
-                                                         "target_session_attrs",
-                                                         nullptr};
-  const std::array<const char*, 12> values = {"dpledger",
-                                              "3",
-                                              "5",
-                                              "2",
-                                              "3",
-                                              "10000",
-                                              conninfo.c_str(),
-                                              host.c_str(),
-                                              hostaddr.c_str(),
-                                              port.c_str(),
-                                              "read-write",
-                                              nullptr};
+  const Parameters parameters({{"fallback_application_name", "dpledger"},
+                               {"connect_timeout", "3"},
+                               {"keepalives_idle", "5"},
+                               {"keepalives_interval", "2"},
+                               {"keepalives_count", "3"},
+                               {"tcp_user_timeout", "10000"},
+                               {"dbname", conninfo.c_str()},
+                               {"host", host.c_str()},
+                               {"hostaddr", hostaddr.c_str()},
+                               {"port", port.c_str()},
+                               {"target_session_attrs", "read-write"}});
   std::unique_ptr<Connection> connection(new Connection(
-      PQconnectdbParams(kNames.data(), values.data(), /*expand_dbname=*/1), timeout));
+      PQconnectdbParams(parameters.names.data(), parameters.values.data(), /*expand_dbname=*/1),
+      timeout));
   PGconn* const libpq = connection->connection_;
   if (PQstatus(libpq) != CONNECTION_OK) return Unreachable(LoginError(libpq));
   PQsetNoticeReceiver(

@@ -108,23 +108,19 @@ void Database::HasAnswered(Answered answered) {
 // A failover that loses commits loses the last ones. Receipts tell of them by their roots: a
 // request that was made again on the other history has another one, unless nothing differs.
 absl::Status Database::CheckAnswered(Connection& connection) {
-  std::vector<std::string> ledgers, ids, receipts;
+  Columns answered("ttb");
   {
     absl::MutexLock lock(&mutex_);
-    for (const Answered& one : answered_) {
-      ledgers.push_back(one.ledger);
-      ids.push_back(one.request_id);
-      receipts.push_back(one.receipt);
-    }
+    for (const Answered& one : answered_) answered.Add(one.ledger, one.request_id, one.receipt);
   }
-  if (ledgers.empty()) return absl::OkStatus();
+  if (answered.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Rows> found,
                    connection.Run({{Sql("SELECT a.ledger, a.id"
                                         " FROM unnest($1::text[], $2::text[], $3::bytea[])"
                                         " AS a (ledger, id, receipt) LEFT JOIN @.requests AS r"
                                         " ON r.ledger = a.ledger AND r.request_id = a.id"
                                         " WHERE r.receipt IS DISTINCT FROM a.receipt LIMIT 1"),
-                                    Values().Texts(ledgers).Texts(ids).ListOfBytes(receipts)}}));
+                                    answered.ToValues()}}));
   if (found[0].size() == 0) return absl::OkStatus();
   const std::string ledger = found[0].Bytes(0, 0), id = found[0].Bytes(0, 1);
   return WithReason(
@@ -168,6 +164,15 @@ absl::StatusOr<std::vector<Rows>> Database::Read(const std::vector<Statement>& s
     if (rows.ok() || !IsUnreachable(rows.status())) return rows;
   }
   return rows;
+}
+
+absl::StatusOr<Rows> Database::Read(std::string_view sql, const Values& values) {
+  ASSIGN_OR_RETURN(std::vector<Rows> rows, Read({{Sql(sql), values}}));
+  return std::move(rows.front());
+}
+
+absl::Status Database::Write(const std::vector<Statement>& statements) {
+  return Transact([&](Connection&) { return statements; });
 }
 
 absl::Status Database::Transact(const Work& work) {
@@ -226,9 +231,7 @@ Statement Database::Barrier() const {
           Values().Number(std::uniform_int_distribution<int64_t>(0, kBarriers - 1)(Random()))};
 }
 
-absl::Status Database::AwaitStandby() {
-  return Transact([this](Connection&) { return std::vector<Statement>{Barrier()}; });
-}
+absl::Status Database::AwaitStandby() { return Write({Barrier()}); }
 
 std::string Database::Sql(std::string_view sql) const { return InSchema(options_.schema, sql); }
 

@@ -18,7 +18,6 @@
 #include "ledger/stored_head.h"
 #include "ledger_store/postgres/connection.h"
 #include "ledger_store/postgres/head_cache.h"
-#include "ledger_store/postgres/seen_counts.h"
 
 namespace dpledger::postgres {
 
@@ -44,6 +43,9 @@ class Database {
   // The rows of each statement. A statement sees what was committed before it began.
   absl::StatusOr<std::vector<Rows>> Read(const std::vector<Statement>& statements);
 
+  // Of one statement, in which "@" stands for the schema's name.
+  absl::StatusOr<Rows> Read(std::string_view sql, const Values& values = {});
+
   // The work of a transaction. It returns the last statements, which are sent with the commit. It
   // may run more than once: each run must look up what earlier runs may have stored.
   using Work = std::function<absl::StatusOr<std::vector<Statement>>(Connection&)>;
@@ -53,6 +55,9 @@ class Database {
   // conflict); errors of
   // `work`. Throws std::bad_alloc, and then it is not known whether anything was committed.
   absl::Status Transact(const Work& work);
+
+  // The statements as a transaction. Errors of Transact.
+  absl::Status Write(const std::vector<Statement>& statements);
 
   // No-op write: makes COMMIT wait for the standby. A transaction whose answer depends on what it
   // only read needs one.

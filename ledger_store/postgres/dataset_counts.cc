@@ -1,7 +1,6 @@
 #include "ledger_store/postgres/dataset_counts.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -26,7 +25,7 @@ constexpr char kColumns[] = "dataset, ledgers, code";
 absl::StatusOr<uint64_t> CountOf(Database& database, const Rows& rows, int row,
                                  uint64_t least = 0) {
   const std::string dataset = rows.Bytes(row, 0);
-  const auto ledgers = static_cast<uint64_t>(rows.Number(row, 1));
+  const auto ledgers = rows.Size(row, 1);
   const HeadKeys keys = database.keys();
   if (keys.current == nullptr) return ledgers;
   const auto holds = [&](const merkle::Authenticator* key) {
@@ -51,20 +50,16 @@ Statement ReadCount(const Database& database, const std::string& dataset) {
 // What writes these counts, all of which are there, or none.
 Statement Write(const Database& database, const std::map<std::string, uint64_t>& counts,
                 bool are_new) {
-  std::vector<std::string> datasets, codes;
-  std::vector<int64_t> ledgers;
-  for (const auto& [dataset, count] : counts) {
-    datasets.push_back(dataset);
-    ledgers.push_back(static_cast<int64_t>(count));
-    codes.push_back(CodeOf(database.keys(), dataset, count));
-  }
+  Columns rows("bnb");
+  for (const auto& [dataset, count] : counts)
+    rows.Add(dataset, count, CodeOf(database.keys(), dataset, count));
   // A new one fails if another server was faster.
   return {database.Sql(are_new ? "INSERT INTO @.datasets (dataset, ledgers, code)"
                                  " SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])"
                                : "UPDATE @.datasets AS d SET ledgers = g.ledgers, code = g.code"
                                  " FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])"
                                  " AS g (dataset, ledgers, code) WHERE d.dataset = g.dataset"),
-          Values().ListOfBytes(datasets).Numbers(ledgers).ListOfBytes(codes)};
+          rows.ToValues()};
 }
 
 }  // namespace
@@ -138,20 +133,17 @@ absl::StatusOr<std::vector<Statement>> RenewCounts(Database& database, Connectio
 
 absl::Status CheckCounts(Database& database) {
   ASSIGN_OR_RETURN(
-      const std::vector<Rows> rows,
-      database.Read({{database.Sql("SELECT coalesce(d.dataset, l.dataset), coalesce(d.ledgers, 0),"
-                                   " coalesce(d.code, ''), coalesce(l.n, 0)"
-                                   " FROM @.datasets AS d FULL JOIN"
-                                   " (SELECT dataset, count(*) AS n FROM @.ledgers"
-                                   " GROUP BY dataset) AS l ON l.dataset = d.dataset"),
-                      {}}}));
-  for (int row = 0; row < rows[0].size(); ++row) {
-    const std::string dataset = rows[0].Bytes(row, 0);
-    if (rows[0].Number(row, 1) != rows[0].Number(row, 3)) {
-      return Damaged(dataset, absl::StrCat("it is ", rows[0].Number(row, 1), ", but ",
-                                           rows[0].Number(row, 3), " do"));
+      const Rows rows,
+      database.Read("SELECT coalesce(d.dataset, l.dataset), coalesce(d.ledgers, 0),"
+                    " coalesce(d.code, ''), coalesce(l.n, 0) FROM @.datasets AS d FULL JOIN"
+                    " (SELECT dataset, count(*) AS n FROM @.ledgers"
+                    " GROUP BY dataset) AS l ON l.dataset = d.dataset"));
+  for (int row = 0; row < rows.size(); ++row) {
+    if (rows.Number(row, 1) != rows.Number(row, 3)) {
+      return Damaged(rows.Bytes(row, 0), absl::StrCat("it is ", rows.Number(row, 1), ", but ",
+                                                      rows.Number(row, 3), " do"));
     }
-    RETURN_IF_ERROR(CountOf(database, rows[0], row).status());
+    RETURN_IF_ERROR(CountOf(database, rows, row).status());
   }
   return absl::OkStatus();
 }

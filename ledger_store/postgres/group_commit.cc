@@ -1,6 +1,7 @@
 #include "ledger_store/postgres/group_commit.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <new>
@@ -14,13 +15,18 @@
 #include "absl/strings/str_cat.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
-#include "ledger_store/postgres/chunk.h"
 #include "ledger_store/postgres/dataset_counts.h"
+#include "ledger_store/postgres/entries.h"
 #include "ledger_store/postgres/heads.h"
 #include "ledger_store/staging/staged_group.h"
 
 namespace dpledger::postgres {
 namespace {
+
+// A transaction of this size takes some ten milliseconds: more would save no syncs, and keep
+// everybody in it waiting.
+constexpr size_t kGroupBytes = 4 << 20;
+constexpr size_t kGroupSize = 512;
 
 // What the requests speak of, locked and read.
 class LockedLedgers : public StoredLedgers {
@@ -75,10 +81,7 @@ absl::Status Load(Database& database, Connection& connection, std::span<const Op
                          " JOIN @.requests AS r"
                          " ON r.ledger = asked.ledger AND r.request_id = asked.request_id"),
             Values().Texts(ledgers).Texts(request_ids)}}));
-  const Ask ask = [&connection](std::vector<Statement> statements) {
-    return connection.Run(std::move(statements));
-  };
-  ASSIGN_OR_RETURN(const LedgerHeads heads, ReadHeads(database, ask, found[0]));
+  ASSIGN_OR_RETURN(const LedgerHeads heads, ReadHeads(database, In(connection), found[0]));
   for (const auto& head : heads) locked.Add(head);
   for (int row = 0; row < found[1].size(); ++row) {
     v1::StoredRequest answered;
@@ -92,127 +95,80 @@ absl::Status Load(Database& database, Connection& connection, std::span<const Op
   return absl::OkStatus();
 }
 
+// Adds the statement unless there are no rows.
+void AddTo(std::vector<Statement>& writes, const Database& database, std::string_view sql,
+           const Columns& rows) {
+  if (!rows.empty()) writes.push_back({database.Sql(sql), rows.ToValues()});
+}
+
 // New ledgers, and the heads of those that grew.
 void WriteHeads(const Database& database, const StagedGroup& staged,
                 std::vector<Statement>& writes) {
-  struct Columns {
-    std::vector<std::string> names, stored_roots, datasets, roots, heads;
-    std::vector<int64_t> stored_sizes, sizes;
-  };
-  Columns made;
-  Columns grown;
+  Columns made("tbnbb"), grown("tnbnbb");
   for (const auto& [name, ledger] : staged.ledgers()) {
     if (ledger.changes.empty()) continue;
-    Columns& columns = ledger.stored == nullptr ? made : grown;
+    const uint64_t size = ledger.head->tree.size();
+    const std::string root = merkle::ToBytes(ledger.head->tree.Root());
+    const std::string head = HeadColumn(*ledger.head);
     if (ledger.stored == nullptr) {
-      columns.datasets.push_back(DeclarationOf(*ledger.head).dataset());
+      made.Add(name, DeclarationOf(*ledger.head).dataset(), size, root, head);
     } else {
-      columns.stored_sizes.push_back(static_cast<int64_t>(ledger.stored->tree.size()));
-      columns.stored_roots.push_back(merkle::ToBytes(ledger.stored->tree.Root()));
+      const merkle::CompactTree& stored = ledger.stored->tree;
+      grown.Add(name, stored.size(), merkle::ToBytes(stored.Root()), size, root, head);
     }
-    columns.names.push_back(name);
-    columns.sizes.push_back(static_cast<int64_t>(ledger.head->tree.size()));
-    columns.roots.push_back(merkle::ToBytes(ledger.head->tree.Root()));
-    columns.heads.push_back(HeadColumn(*ledger.head));
   }
-  if (!made.names.empty()) {
-    writes.push_back(
-        {database.Sql("INSERT INTO @.ledgers"
-                      " (name, dataset, next_seq, root, head, unsigned)"
-                      " SELECT n, d, s, r, h, true FROM unnest($1::text[], $2::bytea[],"
-                      " $3::bigint[], $4::bytea[], $5::bytea[]) AS made (n, d, s, r, h)"),
-         Values()
-             .Texts(made.names)
-             .ListOfBytes(made.datasets)
-             .Numbers(made.sizes)
-             .ListOfBytes(made.roots)
-             .ListOfBytes(made.heads)});
-  }
-  if (!grown.names.empty()) {
-    // The commit comes with it: so what must hold is checked there, by a cast that fails.
-    writes.push_back(
-        {database.Sql("WITH changed AS (UPDATE @.ledgers AS l SET next_seq = g.next_seq,"
-                      " root = g.root, head = g.head, unsigned = true"
-                      " FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[],"
-                      " $5::bytea[], $6::bytea[])"
-                      " AS g (name, stored_seq, stored_root, next_seq, root, head)"
-                      " WHERE l.name = g.name AND l.next_seq = g.stored_seq"
-                      " AND l.root = g.stored_root RETURNING l.name)"
-                      " SELECT CASE WHEN count(*) = $7 THEN $7"
-                      " ELSE CAST('heads changed: ' || count(*)::text AS bigint) END FROM changed"),
-         Values()
-             .Texts(grown.names)
-             .Numbers(grown.stored_sizes)
-             .ListOfBytes(grown.stored_roots)
-             .Numbers(grown.sizes)
-             .ListOfBytes(grown.roots)
-             .ListOfBytes(grown.heads)
-             .Number(static_cast<int64_t>(grown.names.size()))});
-  }
+  AddTo(writes, database,
+        "INSERT INTO @.ledgers (name, dataset, next_seq, root, head, unsigned)"
+        " SELECT n, d, s, r, h, true FROM unnest($1::text[], $2::bytea[],"
+        " $3::bigint[], $4::bytea[], $5::bytea[]) AS made (n, d, s, r, h)",
+        made);
+  if (grown.empty()) return;
+  // The commit comes with it: so what must hold is checked there, by a cast that fails.
+  writes.push_back(
+      {database.Sql("WITH changed AS (UPDATE @.ledgers AS l SET next_seq = g.next_seq,"
+                    " root = g.root, head = g.head, unsigned = true"
+                    " FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[],"
+                    " $5::bytea[], $6::bytea[])"
+                    " AS g (name, stored_seq, stored_root, next_seq, root, head)"
+                    " WHERE l.name = g.name AND l.next_seq = g.stored_seq"
+                    " AND l.root = g.stored_root RETURNING l.name)"
+                    " SELECT CASE WHEN count(*) = $7 THEN $7"
+                    " ELSE CAST('heads changed: ' || count(*)::text AS bigint) END FROM changed"),
+       grown.ToValues().Number(grown.rows())});
 }
 
-// The writers whose entries were added.
-void WriteWriters(const Database& database, const StagedGroup& staged,
+// Entries, the requests that they answer, and their writers.
+void WriteEntries(const Database& database, const StagedGroup& staged,
                   std::vector<Statement>& writes) {
-  std::vector<std::string> ledgers, writers, statuses;
+  Columns chunks("tnnbb"), requests("ttbb"), statuses("ttb");
   for (const auto& [name, ledger] : staged.ledgers()) {
-    std::set<std::string> changed;
-    for (const auto& [change, request] : ledger.changes) changed.insert(change->writer.writer());
-    for (const std::string& writer : changed) {
-      ledgers.push_back(name);
-      writers.push_back(writer);
-      statuses.push_back(ledger.head->writers.Find(writer)->SerializeAsString());
-    }
-  }
-  if (ledgers.empty()) return;
-  writes.push_back({database.Sql("INSERT INTO @.writers (ledger, writer, status)"
-                                 " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[])"
-                                 " ON CONFLICT (ledger, writer) DO UPDATE"
-                                 " SET status = excluded.status"),
-                    Values().Texts(ledgers).Texts(writers).ListOfBytes(statuses)});
-}
-
-void WriteChunks(const Database& database, const StagedGroup& staged,
-                 std::vector<Statement>& writes) {
-  std::vector<std::string> ledgers, bodies, hashes;
-  std::vector<int64_t> firsts, counts;
-  for (const auto& [name, ledger] : staged.ledgers()) {
+    std::set<std::string> writers;
     for (const auto& [change, request] : ledger.changes) {
-      for (Chunk& chunk : ToChunks(change->receipt.first_sequence(), change->entries)) {
-        ledgers.push_back(name);
-        firsts.push_back(static_cast<int64_t>(chunk.first_sequence));
-        counts.push_back(static_cast<int64_t>(chunk.count));
-        bodies.push_back(std::move(chunk.body));
-        hashes.push_back(std::move(chunk.body_sha256));
+      writers.insert(change->writer.writer());
+      for (const Chunk& chunk : ToChunks(change->receipt.first_sequence(), change->entries)) {
+        chunks.Add(name, chunk.first_sequence, chunk.count, chunk.body, chunk.body_sha256);
       }
-    }
-  }
-  if (ledgers.empty()) return;
-  writes.push_back(
-      {database.Sql("INSERT INTO @.chunks (ledger, first_seq, n, body, body_sha256)"
-                    " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[],"
-                    " $4::bytea[], $5::bytea[])"),
-       Values().Texts(ledgers).Numbers(firsts).Numbers(counts).ListOfBytes(bodies).ListOfBytes(
-           hashes)});
-}
-
-void WriteRequests(const Database& database, const StagedGroup& staged,
-                   std::vector<Statement>& writes) {
-  std::vector<std::string> ledgers, ids, hashes, receipts;
-  for (const auto& [name, ledger] : staged.ledgers()) {
-    for (const auto& [change, request] : ledger.changes) {
       if (request == nullptr) continue;
-      ledgers.push_back(name);
-      ids.push_back(request->request_id);
-      hashes.push_back(merkle::ToBytes(request->hash));
-      receipts.push_back(change->receipt.SerializeAsString());
+      requests.Add(name, request->request_id, merkle::ToBytes(request->hash),
+                   change->receipt.SerializeAsString());
+    }
+    for (const std::string& writer : writers) {
+      statuses.Add(name, writer, ledger.head->writers.Find(writer)->SerializeAsString());
     }
   }
-  if (ledgers.empty()) return;
-  writes.push_back(
-      {database.Sql("INSERT INTO @.requests (ledger, request_id, request_hash, receipt)"
-                    " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[])"),
-       Values().Texts(ledgers).Texts(ids).ListOfBytes(hashes).ListOfBytes(receipts)});
+  AddTo(writes, database,
+        "INSERT INTO @.writers (ledger, writer, status)"
+        " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[])"
+        " ON CONFLICT (ledger, writer) DO UPDATE SET status = excluded.status",
+        statuses);
+  AddTo(writes, database,
+        "INSERT INTO @.chunks (ledger, first_seq, n, body, body_sha256)"
+        " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])",
+        chunks);
+  AddTo(writes, database,
+        "INSERT INTO @.requests (ledger, request_id, request_hash, receipt)"
+        " SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[])",
+        requests);
 }
 
 // The counts of new ledgers' data sets.
@@ -230,9 +186,7 @@ absl::StatusOr<std::vector<Statement>> WriteCounts(Database& database, Connectio
 std::vector<Statement> Writes(const Database& database, const StagedGroup& staged, bool promises) {
   std::vector<Statement> writes;
   WriteHeads(database, staged, writes);
-  WriteWriters(database, staged, writes);
-  WriteChunks(database, staged, writes);
-  WriteRequests(database, staged, writes);
+  WriteEntries(database, staged, writes);
   // A repeated request gets its old answer, and that must be as durable as it was then.
   if (writes.empty() && promises) writes.push_back(database.Barrier());
   return writes;
@@ -326,6 +280,103 @@ Answers CommitGroup(const CommitWith& with, const std::vector<Operation>& group,
     answers.push_back(std::move(answer.front()));
   }
   return answers;
+}
+
+CommitQueue::Keys CommitQueue::KeysOf(const Operation& operation) {
+  Keys keys(operation.ledgers.begin(), operation.ledgers.end());
+  if (operation.line != nullptr) {
+    // No ledger's name begins so.
+    keys.insert(absl::StrCat("line ", reinterpret_cast<uintptr_t>(operation.line.get())));
+  }
+  return keys;
+}
+
+void CommitQueue::Push(Operation& operation, LedgerStore::AppendCallback* done) {
+  absl::MutexLock lock(&mutex_);
+  if (bytes_ + operation.bytes > max_bytes_) {
+    operation.request = QueueFull(bytes_, max_bytes_, "the database");
+    operation.bytes = 0;
+  }
+  waiting_.push_back(std::move(operation));
+  // From here on there is memory for it.
+  if (done != nullptr) waiting_.back().done = std::move(*done);
+  bytes_ += waiting_.back().bytes;
+  changed_.Signal();
+}
+
+CommitQueue::Group CommitQueue::Take() {
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    Group group = TakeReady();
+    if (!group.operations.empty()) return group;
+    // Closed: what is held back by another thread's group is that thread's to take.
+    if (closed_ && (waiting_.empty() || !busy_.empty())) return group;
+    changed_.Wait(&mutex_);
+  }
+}
+
+bool CommitQueue::IsBusy(const std::string& key) const {
+  return std::any_of(busy_.begin(), busy_.end(),
+                     [&key](const Keys* keys) { return keys->contains(key); });
+}
+
+CommitQueue::Group CommitQueue::TakeReady() {
+  // Which ones, before anything is moved.
+  Keys held;
+  auto taken = std::make_unique<Keys>();
+  std::vector<size_t> places;
+  size_t bytes = 0;
+  for (size_t i = 0; i < waiting_.size() && places.size() < kGroupSize && bytes < kGroupBytes;
+       ++i) {
+    Keys keys = KeysOf(waiting_[i]);
+    const bool free = std::none_of(keys.begin(), keys.end(), [&](const std::string& key) {
+      return held.contains(key) || IsBusy(key);
+    });
+    if (free) {
+      places.push_back(i);
+      bytes += waiting_[i].bytes;
+    }
+    (free ? *taken : held).merge(keys);
+  }
+  Group group;
+  if (places.empty()) return group;
+  group.operations.reserve(places.size());
+  busy_.push_back(taken.get());
+  group.keys = std::move(taken);
+  for (const size_t place : places) group.operations.push_back(std::move(waiting_[place]));
+  // Close the gaps: from the first one on, what stays moves up.
+  size_t next = places.front();
+  for (size_t i = next, gap = 0; i < waiting_.size(); ++i) {
+    if (gap < places.size() && places[gap] == i) {
+      ++gap;
+    } else {
+      waiting_[next++] = std::move(waiting_[i]);
+    }
+  }
+  waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(next), waiting_.end());
+  return group;
+}
+
+void CommitQueue::Release(const Group& group) {
+  absl::MutexLock lock(&mutex_);
+  for (const Operation& operation : group.operations) bytes_ -= operation.bytes;
+}
+
+void CommitQueue::Finish(const Group& group) {
+  absl::MutexLock lock(&mutex_);
+  busy_.remove(group.keys.get());
+  changed_.SignalAll();
+}
+
+size_t CommitQueue::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_;
+}
+
+void CommitQueue::Close() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  changed_.SignalAll();
 }
 
 }  // namespace dpledger::postgres

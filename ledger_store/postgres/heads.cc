@@ -9,9 +9,9 @@
 #include "base/status.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/stored.pb.h"
-#include "ledger_store/postgres/chunk.h"
+#include "ledger_store/postgres/dataset_counts.h"
+#include "ledger_store/postgres/entries.h"
 #include "ledger_store/staging/operation.h"
-#include "merkle/sha256.h"
 
 namespace dpledger::postgres {
 namespace {
@@ -78,6 +78,11 @@ absl::StatusOr<std::map<std::string, v1::WriterStatus>> WritersFromRows(const st
   return writers;
 }
 
+struct ReadHeadRow {
+  std::shared_ptr<const LedgerHead> head;
+  bool is_current = false;  // the current key made the authenticator that is stored
+};
+
 absl::StatusOr<ReadHeadRow> HeadFromRows(const std::string& name, const Rows& rows,
                                          const WholeHead& whole, const HeadKeys& keys) {
   if (!whole.row.has_value()) return Damaged(name, "it has writers, but no head");
@@ -90,9 +95,9 @@ absl::StatusOr<ReadHeadRow> HeadFromRows(const std::string& name, const Rows& ro
   if (!chunk.ok()) return Damaged(name, "entry 0 is damaged");
   ASSIGN_OR_RETURN(LedgerHead head,
                    FromStored(name, chunk->front(), stored, std::move(writers), keys));
-  const End end = {name, static_cast<uint64_t>(rows.Number(row, 3)), rows.Bytes(row, 4), {}};
+  const End end = {name, rows.Size(row, 3), rows.Bytes(row, 4), {}};
   if (!IsAt(head, end)) return Damaged(name, "its head has another size or root than its row");
-  if (static_cast<uint64_t>(rows.Number(row, 7)) != end.size) {
+  if (rows.Size(row, 7) != end.size) {
     return Damaged(name, absl::StrCat("its head counts ", end.size, " entries, its entries end at ",
                                       rows.Number(row, 7)));
   }
@@ -101,6 +106,38 @@ absl::StatusOr<ReadHeadRow> HeadFromRows(const std::string& name, const Rows& ro
   }
   const bool is_current = IsCurrent(stored, head);
   return ReadHeadRow{std::make_shared<const LedgerHead>(std::move(head)), is_current};
+}
+
+// The heads of the ledgers of these names, whatever this server has seen of them. Leaves out what
+// is not there.
+absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(Database& database, const Ask& ask,
+                                                        const std::vector<std::string>& names,
+                                                        std::vector<DamagedLedger>* damaged) {
+  ASSIGN_OR_RETURN(const std::vector<Rows> found,
+                   ask({{database.Sql(kWholeHeads), Values().Texts(names)}}));
+  const Rows& rows = found[0];
+  std::map<std::string, WholeHead> heads;
+  for (int row = 0; row < rows.size(); ++row) {
+    WholeHead& head = heads[rows.Bytes(row, 0)];
+    if (rows.IsNull(row, 3)) {
+      head.writers.push_back(row);
+    } else {
+      head.row = row;
+    }
+  }
+  std::vector<ReadHeadRow> read;
+  const HeadKeys keys = database.keys();
+  for (const auto& [name, whole] : heads) {
+    absl::StatusOr<ReadHeadRow> head = HeadFromRows(name, rows, whole, keys);
+    if (damaged != nullptr && absl::IsDataLoss(head.status())) {
+      damaged->push_back({name, head.status()});
+      continue;
+    }
+    RETURN_IF_ERROR(head.status());
+    database.heads().Put(head->head);
+    read.push_back(*std::move(head));
+  }
+  return read;
 }
 
 // Moves the head to the end over what others have added: by the entries, whose hashes must lead
@@ -112,14 +149,11 @@ absl::StatusOr<bool> CatchUp(Database& database, const Ask& ask, const End& end,
                    ask({{database.Sql("SELECT first_seq, n, body, body_sha256 FROM @.chunks"
                                       " WHERE ledger = $1 AND first_seq >= $2 AND first_seq < $3"
                                       " ORDER BY first_seq"),
-                         Values()
-                             .Text(end.name)
-                             .Number(static_cast<int64_t>(known))
-                             .Number(static_cast<int64_t>(end.size))}}));
+                         Values().Text(end.name).Number(known).Number(end.size)}}));
   std::set<std::string> names;
   for (int row = 0; row < chunks[0].size(); ++row) {
-    const auto entries = FromChunk(chunks[0].View(row, 2), chunks[0].View(row, 3),
-                                   static_cast<uint64_t>(chunks[0].Number(row, 1)));
+    const auto entries =
+        FromChunk(chunks[0].View(row, 2), chunks[0].View(row, 3), chunks[0].Size(row, 1));
     if (!entries.ok()) return false;
     for (const std::string_view bytes : *entries) {
       v1::LedgerEntry entry;
@@ -150,7 +184,75 @@ absl::StatusOr<bool> CatchUp(Database& database, const Ask& ask, const End& end,
   return head.writers.key() == nullptr || HeadColumn(head) == end.head;
 }
 
+// An origin ends with the ledger's name: projects/{project}/ledgers/{ledger}.
+constexpr int kPartsOfName = 4;
+
+std::string NameFromOrigin(const std::string& origin) {
+  size_t begin = origin.size();
+  for (int part = 0; part < kPartsOfName; ++part) {
+    if (begin == 0) return origin;
+    const size_t slash = origin.rfind('/', begin - 1);
+    if (slash == std::string::npos) return origin;
+    begin = slash;
+  }
+  return origin.substr(begin + 1);
+}
+
+constexpr int64_t kPageLedgers = 500;
+
+struct Page {
+  std::string last;    // the name of its last ledger; empty: there are no more
+  uint64_t heads = 0;  // that were written anew
+};
+
+// The ledgers after `after`, in the open transaction.
+absl::StatusOr<std::vector<Statement>> RenewPage(Database& database, Connection& connection,
+                                                 const std::string& after, Page& page) {
+  page = {};
+  ASSIGN_OR_RETURN(const std::vector<Rows> found,
+                   connection.Run({{database.Sql("SELECT name FROM @.ledgers WHERE name > $1"
+                                                 " ORDER BY name LIMIT $2 FOR UPDATE"),
+                                    Values().Text(after).Number(kPageLedgers)}}));
+  std::vector<std::string> names;
+  for (int row = 0; row < found[0].size(); ++row) names.push_back(found[0].Bytes(row, 0));
+  if (names.empty()) return std::vector<Statement>();
+  ASSIGN_OR_RETURN(const std::vector<ReadHeadRow> heads,
+                   ReadWholeHeads(database, In(connection), names, nullptr));
+  Columns renewed("tb");
+  page.last = names.back();
+  for (const ReadHeadRow& read : heads) {
+    if (read.is_current) continue;
+    renewed.Add(read.head->name, HeadColumn(*read.head));
+    ++page.heads;
+  }
+  if (renewed.empty()) return std::vector<Statement>();
+  return std::vector<Statement>{
+      {database.Sql("UPDATE @.ledgers AS l SET head = g.head"
+                    " FROM unnest($1::text[], $2::bytea[]) AS g (name, head)"
+                    " WHERE l.name = g.name"),
+       renewed.ToValues()}};
+}
+
+absl::StatusOr<uint64_t> RenewAll(Database& database) {
+  uint64_t heads = 0;
+  std::string after;
+  while (true) {
+    Page page;
+    RETURN_IF_ERROR(database.Transact(
+        [&](Connection& connection) { return RenewPage(database, connection, after, page); }));
+    if (page.last.empty()) return heads;
+    heads += page.heads;
+    after = page.last;
+  }
+}
+
 }  // namespace
+
+Ask In(Connection& connection) {
+  return [&connection](std::vector<Statement> statements) {
+    return connection.Run(std::move(statements));
+  };
+}
 
 absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const Rows& ends,
                                       std::vector<DamagedLedger>* damaged) {
@@ -158,9 +260,8 @@ absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const 
   std::vector<End> wanted;
   std::vector<std::string> unknown;
   for (int row = 0; row < ends.size(); ++row) {
-    const End& end =
-        wanted.emplace_back(End{ends.Bytes(row, 0), static_cast<uint64_t>(ends.Number(row, 1)),
-                                ends.Bytes(row, 2), ends.Bytes(row, 3)});
+    const End& end = wanted.emplace_back(
+        End{ends.Bytes(row, 0), ends.Size(row, 1), ends.Bytes(row, 2), ends.Bytes(row, 3)});
     std::shared_ptr<const LedgerHead>& head = heads.emplace_back(database.heads().Find(end.name));
     if (head != nullptr && IsAt(*head, end)) continue;
     if (head != nullptr && MayCatchUp(*head, end, ends.size())) {
@@ -194,36 +295,6 @@ absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Ask& ask, const 
   return heads;
 }
 
-absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(Database& database, const Ask& ask,
-                                                        const std::vector<std::string>& names,
-                                                        std::vector<DamagedLedger>* damaged) {
-  ASSIGN_OR_RETURN(const std::vector<Rows> found,
-                   ask({{database.Sql(kWholeHeads), Values().Texts(names)}}));
-  const Rows& rows = found[0];
-  std::map<std::string, WholeHead> heads;
-  for (int row = 0; row < rows.size(); ++row) {
-    WholeHead& head = heads[rows.Bytes(row, 0)];
-    if (rows.IsNull(row, 3)) {
-      head.writers.push_back(row);
-    } else {
-      head.row = row;
-    }
-  }
-  std::vector<ReadHeadRow> read;
-  const HeadKeys keys = database.keys();
-  for (const auto& [name, whole] : heads) {
-    absl::StatusOr<ReadHeadRow> head = HeadFromRows(name, rows, whole, keys);
-    if (damaged != nullptr && absl::IsDataLoss(head.status())) {
-      damaged->push_back({name, head.status()});
-      continue;
-    }
-    RETURN_IF_ERROR(head.status());
-    database.heads().Put(head->head);
-    read.push_back(*std::move(head));
-  }
-  return read;
-}
-
 absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& statement,
                                       std::vector<DamagedLedger>* damaged) {
   const Ask ask = [&database](const std::vector<Statement>& statements) {
@@ -245,5 +316,62 @@ absl::StatusOr<std::shared_ptr<const LedgerHead>> ReadHead(Database& database,
 }
 
 std::string HeadColumn(const LedgerHead& head) { return ToStored(head).SerializeAsString(); }
+
+absl::StatusOr<uint64_t> RenewHeads(Database& database) {
+  if (database.keys().current == nullptr) return 0;
+  uint64_t heads = 0;
+  if (database.keys().previous != nullptr) {
+    ASSIGN_OR_RETURN(heads, RenewAll(database));
+    RETURN_IF_ERROR(database.Transact(
+        [&](Connection& connection) { return RenewCounts(database, connection); }));
+  }
+  RETURN_IF_ERROR(CheckCounts(database));
+  return heads;
+}
+
+absl::StatusOr<ChangedLedgers> ReadChanged(Database& database, uint64_t since, size_t limit,
+                                           const WriterRange& writers, const KnownSizes& known) {
+  // In this order: a ledger that is signed after the first statement has read is in the registry
+  // of the second, or in that of the next call.
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> found,
+      database.Read({{database.Sql("SELECT name, next_seq FROM @.ledgers WHERE unsigned"), {}},
+                     {database.Sql("SELECT entry FROM @.registry WHERE idx >= $1 AND idx < $2"),
+                      Values().Number(since).Number(since + limit)}}));
+  std::set<std::string> names;
+  const auto take = [&](const std::string& name, uint64_t size) {
+    if (!known || known(name) < size) names.insert(name);
+  };
+  for (int row = 0; row < found[0].size(); ++row)
+    take(found[0].Bytes(row, 0), found[0].Size(row, 1));
+  for (int row = 0; row < found[1].size(); ++row) {
+    v1::LedgerEntry entry;
+    if (!entry.ParseFromString(found[1].Bytes(row, 0))) {
+      return absl::DataLossError("the registry: an entry does not parse");
+    }
+    if (entry.has_registered())
+      take(NameFromOrigin(entry.registered().origin()), entry.registered().size());
+  }
+  ChangedLedgers changed;
+  if (!names.empty()) {
+    ASSIGN_OR_RETURN(const LedgerHeads heads,
+                     ReadHeads(database,
+                               {database.Sql(absl::StrCat("SELECT ", kEndColumns,
+                                                          " FROM @.ledgers WHERE name = ANY ($1)")),
+                                Values().Texts({names.begin(), names.end()})},
+                               &changed.damaged));
+    for (const auto& head : heads) changed.ledgers.push_back(Describe(*head, writers));
+  }
+  const auto entries = static_cast<uint64_t>(found[1].size());
+  changed.next = since + entries;
+  changed.more = entries == limit;
+  return changed;
+}
+
+absl::StatusOr<uint64_t> ReadChangesEnd(Database& database) {
+  ASSIGN_OR_RETURN(const Rows found,
+                   database.Read("SELECT coalesce(max(idx) + 1, 0) FROM @.registry"));
+  return found.Size(0, 0);
+}
 
 }  // namespace dpledger::postgres

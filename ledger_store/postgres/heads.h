@@ -15,18 +15,17 @@
 
 #include "absl/status/statusor.h"
 #include "ledger/stored_head.h"
-#include "ledger_store/checkpoint_store.h"
 #include "ledger_store/postgres/database.h"
+#include "ledger_store/staging/engine_store.h"
 
 namespace dpledger::postgres {
-
-using LedgerHeads = std::vector<std::shared_ptr<const LedgerHead>>;
 
 // What is read first, of the table `ledgers`, in this order.
 inline constexpr char kEndColumns[] = "name, next_seq, root, head";
 
 // How to ask the database: in a transaction, or not.
 using Ask = std::function<absl::StatusOr<std::vector<Rows>>(std::vector<Statement>)>;
+Ask In(Connection& connection);
 
 // The heads of the ledgers in `ends` (rows of kEndColumns), in their order. A ledger that goes on
 // meanwhile is read as it is then. DATA_LOSS if what the tables say does not fit together, or is
@@ -41,17 +40,19 @@ absl::StatusOr<LedgerHeads> ReadHeads(Database& database, const Statement& state
 absl::StatusOr<std::shared_ptr<const LedgerHead>> ReadHead(Database& database,
                                                            const std::string& name);
 
-// The same, of the ledgers of these names, whatever this server has seen of them; with whether the
-// current key made the authenticator that is stored. Leaves out what is not there.
-struct ReadHeadRow {
-  std::shared_ptr<const LedgerHead> head;
-  bool is_current = false;
-};
-absl::StatusOr<std::vector<ReadHeadRow>> ReadWholeHeads(
-    Database& database, const Ask& ask, const std::vector<std::string>& names,
-    std::vector<DamagedLedger>* damaged = nullptr);
-
 // The column `head`.
 std::string HeadColumn(const LedgerHead& head);
+
+// As LedgerStore::RenewHeads: also writes the counts of data sets anew. Several servers may do it
+// at once.
+absl::StatusOr<uint64_t> RenewHeads(Database& database);
+
+// As LedgerStore::Changed and ChangesEnd: which ledgers go on, whichever server writes to them.
+// `since` is a length of the registry, which is the feed: every head that is signed is registered.
+// What is not signed yet is looked at as long as it is not, by name and size. So appends write
+// nothing for those who follow, and who follows reads no more heads than have changed.
+absl::StatusOr<ChangedLedgers> ReadChanged(Database& database, uint64_t since, size_t limit,
+                                           const WriterRange& writers, const KnownSizes& known);
+absl::StatusOr<uint64_t> ReadChangesEnd(Database& database);
 
 }  // namespace dpledger::postgres

@@ -10,7 +10,6 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/names.h"
-#include "ledger/request_rules.h"
 #include "ledger_store/postgres/heads.h"
 #include "ledger_store/staging/operation.h"
 
@@ -19,11 +18,8 @@ namespace {
 
 constexpr size_t kMaxHolderBytes = 512;  // a host's name, a process and a random part
 
-std::string NameOf(const std::string& log) { return log == kRegistryLog ? "the registry" : log; }
-
-absl::Status Replaced(const std::string& what) {
-  return WithReason(absl::AbortedError(what), {"SIGNER_REPLACED", {}});
-}
+// In front of what need not be on the standby.
+Statement WithoutStandby() { return {"SELECT set_config('synchronous_commit', 'off', true)", {}}; }
 
 absl::Status CheckHolder(const std::string& holder) {
   const bool good = !holder.empty() && holder.size() <= kMaxHolderBytes &&
@@ -51,7 +47,7 @@ struct StoredLog {
 std::map<std::string, StoredLog> StoredLogs(const Rows& rows) {
   std::map<std::string, StoredLog> logs;
   for (int row = 0; row < rows.size(); ++row) {
-    logs[rows.Bytes(row, 0)] = {static_cast<uint64_t>(rows.Number(row, 1)), rows.Bytes(row, 2)};
+    logs[rows.Bytes(row, 0)] = {rows.Size(row, 1), rows.Bytes(row, 2)};
   }
   return logs;
 }
@@ -79,48 +75,37 @@ absl::Status CheckFollows(const SignedLog& log, const std::map<std::string, uint
   const uint64_t size = log.checkpoint.size();
   if (size >= last_size && size <= entries->second) return absl::OkStatus();
   return FieldError("checkpoint.size",
-                    absl::StrCat("of ", NameOf(log.log), " must be in [", last_size, ", ",
+                    absl::StrCat("of ", LogName(log.log), " must be in [", last_size, ", ",
                                  entries->second, "], got ", size));
 }
 
 // The statements that write a checked publication.
 std::vector<Statement> Writes(const Database& database, const Publication& publication) {
-  std::vector<std::string> logs, checkpoints, tile_logs, hashes;
-  std::vector<int64_t> sizes, levels, indices, registry_indices;
+  Columns logs("tnb"), tiles("tnnb"), entries("nb");
   for (const SignedLog& log : publication.logs) {
-    logs.push_back(log.log);
-    sizes.push_back(static_cast<int64_t>(log.checkpoint.size()));
-    checkpoints.push_back(log.checkpoint.SerializeAsString());
-    for (const auto& [tile, tile_hashes] : log.tiles) {
-      tile_logs.push_back(log.log);
-      levels.push_back(tile.level);
-      indices.push_back(static_cast<int64_t>(tile.index));
-      hashes.push_back(tile_hashes);
-    }
+    logs.Add(log.log, log.checkpoint.size(), log.checkpoint.SerializeAsString());
+    for (const auto& [id, hashes] : log.tiles) tiles.Add(log.log, id.level, id.index, hashes);
   }
-  for (size_t i = 0; i < publication.registry_entries.size(); ++i) {
-    registry_indices.push_back(static_cast<int64_t>(publication.registry_size + i));
-  }
+  uint64_t registry_size = publication.registry_size;
+  for (const std::string& entry : publication.registry_entries) entries.Add(registry_size++, entry);
   std::vector<Statement> writes;
   writes.push_back({database.Sql("INSERT INTO @.registry (idx, entry)"
                                  " SELECT * FROM unnest($1::bigint[], $2::bytea[])"),
-                    Values().Numbers(registry_indices).ListOfBytes(publication.registry_entries)});
+                    entries.ToValues()});
   writes.push_back(
       {database.Sql("INSERT INTO @.tiles (log, level, idx, hashes) SELECT * FROM"
                     " unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[])"
-                    " ON CONFLICT (log, level, idx)"
-                    " DO UPDATE SET hashes = excluded.hashes"),
-       Values().Texts(tile_logs).Numbers(levels).Numbers(indices).ListOfBytes(hashes)});
+                    " ON CONFLICT (log, level, idx) DO UPDATE SET hashes = excluded.hashes"),
+       tiles.ToValues()});
   writes.push_back({database.Sql("INSERT INTO @.checkpoints (log, size, checkpoint)"
                                  " SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])"
                                  " ON CONFLICT (log) DO UPDATE SET"
                                  " size = excluded.size, checkpoint = excluded.checkpoint"),
-                    Values().Texts(logs).Numbers(sizes).ListOfBytes(checkpoints)});
+                    logs.ToValues()});
   // Also the write that a publication of nothing waits for. A beat: who publishes is alive.
   writes.push_back({database.Sql("UPDATE @.signer SET registry_size = $1, beat = beat + 1"
                                  " WHERE id = 1"),
-                    Values().Number(static_cast<int64_t>(publication.registry_size +
-                                                         publication.registry_entries.size()))});
+                    Values().Number(registry_size)});
   return writes;
 }
 
@@ -159,7 +144,7 @@ absl::StatusOr<uint64_t> PostgresCheckpoints::AcquireLease(const std::string& ho
               Values().Number(own ? 0 : 1).Text(holder).Number(found_epoch).Number(found_beat)}}));
     // Another one took it in between.
     if (taken[0].size() != 1) return Elsewhere(found_epoch, found_beat);
-    epoch = static_cast<uint64_t>(taken[0].Number(0, 0));
+    epoch = taken[0].Size(0, 0);
     return std::vector<Statement>();
   });
   RETURN_IF_ERROR(status);
@@ -168,13 +153,11 @@ absl::StatusOr<uint64_t> PostgresCheckpoints::AcquireLease(const std::string& ho
 
 absl::Status PostgresCheckpoints::ReleaseLease(const std::string& holder) {
   RETURN_IF_ERROR(CheckHolder(holder));
-  return database_.Transact([&](Connection&) {
-    return std::vector<Statement>{
-        // Who stops does not wait for a standby that is away.
-        {"SELECT set_config('synchronous_commit', 'off', true)", {}},
-        {database_.Sql("UPDATE @.signer SET released = true WHERE id = 1 AND holder = $1"),
-         Values().Text(holder)}};
-  });
+  // Who stops does not wait for a standby that is away.
+  return database_.Write(
+      {WithoutStandby(),
+       {database_.Sql("UPDATE @.signer SET released = true WHERE id = 1 AND holder = $1"),
+        Values().Text(holder)}});
 }
 
 absl::Duration PostgresCheckpoints::UnchangedFor(int64_t epoch, int64_t beat) {
@@ -216,16 +199,14 @@ absl::StatusOr<UnsignedLedgers> PostgresCheckpoints::Unsigned(const std::string&
 }
 
 absl::Status PostgresCheckpoints::SetWanted(const std::vector<std::string>& ledgers, bool wanted) {
-  return database_.Transact([&](Connection&) {
-    return std::vector<Statement>{
-        // Who waits asks again: what a standby does not have, or somebody has locked, is no loss.
-        {"SELECT set_config('synchronous_commit', 'off', true)", {}},
-        {database_.Sql(absl::StrCat("UPDATE @.ledgers SET wanted = ", wanted ? "true" : "false",
-                                    " WHERE name IN (SELECT name FROM @.ledgers"
-                                    " WHERE name = ANY ($1) AND wanted = ",
-                                    wanted ? "false" : "true", " FOR UPDATE SKIP LOCKED)")),
-         Values().Texts(ledgers)}};
-  });
+  return database_.Write(
+      // Who waits asks again: what a standby does not have, or somebody has locked, is no loss.
+      {WithoutStandby(),
+       {database_.Sql(absl::StrCat("UPDATE @.ledgers SET wanted = ", wanted ? "true" : "false",
+                                   " WHERE name IN (SELECT name FROM @.ledgers"
+                                   " WHERE name = ANY ($1) AND wanted = ",
+                                   wanted ? "false" : "true", " FOR UPDATE SKIP LOCKED)")),
+        Values().Texts(ledgers)}});
 }
 
 absl::Status PostgresCheckpoints::Want(const std::vector<std::string>& ledgers) {
@@ -233,11 +214,9 @@ absl::Status PostgresCheckpoints::Want(const std::vector<std::string>& ledgers) 
 }
 
 absl::StatusOr<std::vector<std::string>> PostgresCheckpoints::TakeWanted() {
-  ASSIGN_OR_RETURN(
-      const std::vector<Rows> found,
-      database_.Read({{database_.Sql("SELECT name FROM @.ledgers WHERE wanted"), {}}}));
+  ASSIGN_OR_RETURN(const Rows found, database_.Read("SELECT name FROM @.ledgers WHERE wanted"));
   std::vector<std::string> ledgers;
-  for (int row = 0; row < found[0].size(); ++row) ledgers.push_back(found[0].Bytes(row, 0));
+  for (int row = 0; row < found.size(); ++row) ledgers.push_back(found.Bytes(row, 0));
   if (!ledgers.empty()) RETURN_IF_ERROR(SetWanted(ledgers, false));
   return ledgers;
 }
@@ -249,7 +228,7 @@ absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
       return LedgerNotFound(log.log);
     }
     if (!seen.insert(log.log).second) {
-      return FieldError("logs", absl::StrCat("must name ", NameOf(log.log), " only once"));
+      return FieldError("logs", absl::StrCat("must name ", LogName(log.log), " only once"));
     }
   }
   bool repeated = false;
@@ -265,19 +244,16 @@ absl::Status PostgresCheckpoints::Publish(const Publication& publication) {
 }
 
 void PostgresCheckpoints::ClearSigned() {
-  database_
-      .Transact([&](Connection&) {
-        return std::vector<Statement>{
-            // Waits for no standby with the heads locked: unsigned may be true without need.
-            {"SELECT set_config('synchronous_commit', 'off', true)", {}},
-            // A head that somebody has locked is written to, and so is to be signed again.
-            {database_.Sql("UPDATE @.ledgers SET unsigned = false WHERE unsigned AND name IN"
-                           " (SELECT l.name FROM @.ledgers AS l JOIN @.checkpoints AS c"
-                           " ON c.log = l.name WHERE l.unsigned AND l.next_seq <= c.size"
-                           " FOR UPDATE OF l SKIP LOCKED)"),
-             {}}};
-      })
-      .IgnoreError();  // the next publication does it
+  // Waits for no standby with the heads locked: unsigned may be true without need. A head that
+  // somebody has locked is written to, and so is to be signed again.
+  const absl::Status cleared = database_.Write(
+      {WithoutStandby(),
+       {database_.Sql("UPDATE @.ledgers SET unsigned = false WHERE unsigned AND name IN"
+                      " (SELECT l.name FROM @.ledgers AS l JOIN @.checkpoints AS c"
+                      " ON c.log = l.name WHERE l.unsigned AND l.next_seq <= c.size"
+                      " FOR UPDATE OF l SKIP LOCKED)"),
+        {}}});
+  cleared.IgnoreError();  // the next publication does it
 }
 
 absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& connection,
@@ -297,24 +273,24 @@ absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& co
            {database_.Sql("SELECT log, size, checkpoint FROM @.checkpoints WHERE log = ANY ($1)"),
             Values().Texts(logs)}}));
   if (found[1].size() != 1) return absl::DataLossError("the signer's row is missing");
-  const auto epoch = static_cast<uint64_t>(found[1].Number(0, 0));
-  const auto registry_size = static_cast<uint64_t>(found[1].Number(0, 1));
+  const auto epoch = found[1].Size(0, 0);
+  const auto registry_size = found[1].Size(0, 1);
   const std::map<std::string, StoredLog> stored = StoredLogs(found[2]);
   if (epoch != publication.lease_epoch) {
-    return Replaced(absl::StrCat("lease_epoch: another signer has taken over in epoch ", epoch,
-                                 ", got ", publication.lease_epoch));
+    return SignerReplaced(absl::StrCat("lease_epoch: another signer has taken over in epoch ",
+                                       epoch, ", got ", publication.lease_epoch));
   }
   if (repeated && IsStored(publication, registry_size, stored)) {
     return std::vector<Statement>{database_.Barrier()};
   }
   if (registry_size != publication.registry_size) {
-    return Replaced(absl::StrCat("registry_size: the registry has ", registry_size,
-                                 " entries, got ", publication.registry_size));
+    return SignerReplaced(absl::StrCat("registry_size: the registry has ", registry_size,
+                                       " entries, got ", publication.registry_size));
   }
   std::map<std::string, uint64_t> sizes = {
       {kRegistryLog, registry_size + publication.registry_entries.size()}};
   for (int row = 0; row < found[0].size(); ++row) {
-    sizes[found[0].Bytes(row, 0)] = static_cast<uint64_t>(found[0].Number(row, 1));
+    sizes[found[0].Bytes(row, 0)] = found[0].Size(row, 1);
   }
   for (const SignedLog& log : publication.logs) {
     RETURN_IF_ERROR(CheckFollows(log, sizes, stored));
@@ -324,41 +300,21 @@ absl::StatusOr<std::vector<Statement>> PostgresCheckpoints::Store(Connection& co
 
 absl::StatusOr<v1::StoredCheckpoint> PostgresCheckpoints::Latest(const std::string& log) {
   RETURN_IF_ERROR(CheckLog(log));
-  ASSIGN_OR_RETURN(
-      const std::vector<Rows> rows,
-      database_.Read({{database_.Sql("SELECT c.checkpoint, s.registry_size FROM @.checkpoints AS c"
-                                     " JOIN @.signer AS s ON s.id = 1 WHERE c.log = $1"),
-                       Values().Text(log)}}));
-  if (rows[0].size() == 0) {
-    return absl::NotFoundError(absl::StrCat(NameOf(log), ": has no checkpoint yet"));
-  }
-  std::string bytes = rows[0].Bytes(0, 0);
-  const auto registry_size = static_cast<uint64_t>(rows[0].Number(0, 1));
-  v1::StoredCheckpoint checkpoint;
-  if (!checkpoint.ParseFromString(bytes)) {
-    return absl::DataLossError(absl::StrCat(NameOf(log), ": its checkpoint does not parse"));
-  }
-  if (log != kRegistryLog) {
-    RETURN_IF_ERROR(AwaitRegistry(checkpoint.registry_index(), registry_size));
-    return checkpoint;
-  }
+  ASSIGN_OR_RETURN(const auto found, ReadLatest(" WHERE c.log = $1", Values().Text(log)));
+  if (found.empty())
+    return absl::NotFoundError(absl::StrCat(LogName(log), ": has no checkpoint yet"));
+  const v1::StoredCheckpoint& checkpoint = found.begin()->second;
+  if (log != kRegistryLog) return checkpoint;
+  std::string bytes = checkpoint.SerializeAsString();
   {
     absl::MutexLock lock(&mutex_);
     if (bytes == durable_registry_) return checkpoint;
   }
   RETURN_IF_ERROR(database_.AwaitStandby());
   absl::MutexLock lock(&mutex_);
-  durable_registry_size_ = std::max(durable_registry_size_, registry_size);
+  durable_registry_size_ = std::max(durable_registry_size_, checkpoint.size());
   durable_registry_ = std::move(bytes);
   return checkpoint;
-}
-
-absl::StatusOr<std::vector<v1::StoredCheckpoint>> PostgresCheckpoints::LatestOf(
-    const std::vector<std::string>& ledgers) {
-  ASSIGN_OR_RETURN(auto found, ReadLatest(" WHERE c.log = ANY($1)", Values().Texts(ledgers)));
-  std::vector<v1::StoredCheckpoint> all;
-  for (const std::string& ledger : ledgers) all.push_back(std::move(found[ledger]));
-  return all;
 }
 
 absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> PostgresCheckpoints::LatestOfAll() {
@@ -367,23 +323,21 @@ absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> PostgresCheckpoints:
 
 absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> PostgresCheckpoints::ReadLatest(
     std::string_view where, const Values& values) {
-  ASSIGN_OR_RETURN(
-      const std::vector<Rows> rows,
-      database_.Read({{database_.Sql(absl::StrCat("SELECT c.log, c.checkpoint, s.registry_size FROM"
-                                                  " @.checkpoints AS c"
-                                                  " JOIN @.signer AS s ON s.id = 1",
-                                                  ToAbsl(where))),
-                       values}}));
+  ASSIGN_OR_RETURN(const Rows rows,
+                   database_.Read(absl::StrCat("SELECT c.log, c.checkpoint, s.registry_size FROM"
+                                               " @.checkpoints AS c JOIN @.signer AS s ON s.id = 1",
+                                               ToAbsl(where)),
+                                  values));
   std::map<std::string, v1::StoredCheckpoint> found;
   uint64_t greatest_index = 0, registry_size = 0;
-  for (int row = 0; row < rows[0].size(); ++row) {
-    const std::string ledger = rows[0].Bytes(row, 0);
+  for (int row = 0; row < rows.size(); ++row) {
+    const std::string ledger = rows.Bytes(row, 0);
     v1::StoredCheckpoint& checkpoint = found[ledger];
-    if (!checkpoint.ParseFromString(rows[0].Bytes(row, 1))) {
-      return absl::DataLossError(absl::StrCat(ledger, ": its checkpoint does not parse"));
+    if (!checkpoint.ParseFromString(rows.Bytes(row, 1))) {
+      return absl::DataLossError(absl::StrCat(LogName(ledger), ": its checkpoint does not parse"));
     }
     greatest_index = std::max(greatest_index, checkpoint.registry_index());
-    registry_size = static_cast<uint64_t>(rows[0].Number(row, 2));
+    registry_size = rows.Size(row, 2);
   }
   RETURN_IF_ERROR(AwaitRegistry(greatest_index, registry_size));
   return found;
@@ -405,32 +359,27 @@ absl::StatusOr<std::string> PostgresCheckpoints::ReadTile(const std::string& log
   RETURN_IF_ERROR(CheckLog(log));
   if (tile.index < merkle::kMaxTreeSize) {
     ASSIGN_OR_RETURN(
-        const std::vector<Rows> rows,
-        database_.Read(
-            {{database_.Sql("SELECT hashes FROM @.tiles WHERE log = $1"
-                            " AND level = $2 AND idx = $3"),
-              Values().Text(log).Number(tile.level).Number(static_cast<int64_t>(tile.index))}}));
-    if (rows[0].size() == 1) return rows[0].Bytes(0, 0);
+        const Rows rows,
+        database_.Read("SELECT hashes FROM @.tiles WHERE log = $1 AND level = $2 AND idx = $3",
+                       Values().Text(log).Number(tile.level).Number(tile.index)));
+    if (rows.size() == 1) return rows.Bytes(0, 0);
   }
   return absl::NotFoundError(
-      absl::StrCat(NameOf(log), ": has no tile of level ", tile.level, " and index ", tile.index));
+      absl::StrCat(LogName(log), ": has no tile of level ", tile.level, " and index ", tile.index));
 }
 
 absl::StatusOr<std::vector<std::string>> PostgresCheckpoints::ReadRegistry(uint64_t first,
                                                                            size_t max_entries) {
   if (first >= merkle::kMaxTreeSize) return std::vector<std::string>();
   ASSIGN_OR_RETURN(
-      const std::vector<Rows> rows,
-      database_.Read({{database_.Sql("SELECT idx, entry FROM @.registry"
-                                     " WHERE idx >= $1 ORDER BY idx LIMIT $2"),
-                       Values().Number(static_cast<int64_t>(first)).Number(AtMost(max_entries))}}));
+      const Rows rows,
+      database_.Read("SELECT idx, entry FROM @.registry WHERE idx >= $1 ORDER BY idx LIMIT $2",
+                     Values().Number(first).Number(AtMost(max_entries))));
   std::vector<std::string> entries;
-  for (int row = 0; row < rows[0].size(); ++row) {
-    if (static_cast<uint64_t>(rows[0].Number(row, 0)) != first + entries.size()) {
-      return absl::DataLossError(
-          absl::StrCat("the registry: entry ", first + entries.size(), " is missing"));
-    }
-    entries.push_back(rows[0].Bytes(row, 1));
+  for (int row = 0; row < rows.size(); ++row) {
+    const uint64_t next = first + entries.size();
+    if (rows.Size(row, 0) != next) return EntryMissing(LogName(kRegistryLog), next);
+    entries.push_back(rows.Bytes(row, 1));
   }
   return entries;
 }
@@ -438,10 +387,9 @@ absl::StatusOr<std::vector<std::string>> PostgresCheckpoints::ReadRegistry(uint6
 absl::Status PostgresCheckpoints::CheckLog(const std::string& log) const {
   if (log == kRegistryLog) return absl::OkStatus();
   if (!events::CheckLedgerName("log", log).ok()) return LedgerNotFound(log);
-  ASSIGN_OR_RETURN(const std::vector<Rows> rows,
-                   database_.Read({{database_.Sql("SELECT 1 FROM @.ledgers WHERE name = $1"),
-                                    Values().Text(log)}}));
-  return rows[0].size() == 1 ? absl::OkStatus() : LedgerNotFound(log);
+  ASSIGN_OR_RETURN(const Rows rows,
+                   database_.Read("SELECT 1 FROM @.ledgers WHERE name = $1", Values().Text(log)));
+  return rows.size() == 1 ? absl::OkStatus() : LedgerNotFound(log);
 }
 
 }  // namespace dpledger::postgres

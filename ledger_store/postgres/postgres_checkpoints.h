@@ -38,8 +38,6 @@ class PostgresCheckpoints : public CheckpointStore {
   absl::Status Publish(const Publication& publication) override;
   absl::StatusOr<v1::StoredCheckpoint> Latest(const std::string& log) override;
   absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> LatestOfAll() override;
-  absl::StatusOr<std::vector<v1::StoredCheckpoint>> LatestOf(
-      const std::vector<std::string>& ledgers) override;
   absl::StatusOr<std::string> ReadTile(const std::string& log, const merkle::TileId& tile) override;
   absl::StatusOr<std::vector<std::string>> ReadRegistry(uint64_t first,
                                                         size_t max_entries) override;

@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <atomic>
+#include <map>
 #include <new>
 #include <thread>
 #include <utility>
@@ -16,19 +16,12 @@
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
-#include "ledger_store/postgres/changes.h"
-#include "ledger_store/postgres/chunk.h"
-#include "ledger_store/postgres/commit_queue.h"
 #include "ledger_store/postgres/database.h"
 #include "ledger_store/postgres/dataset_counts.h"
-#include "ledger_store/postgres/entry_reader.h"
+#include "ledger_store/postgres/entries.h"
 #include "ledger_store/postgres/group_commit.h"
 #include "ledger_store/postgres/heads.h"
 #include "ledger_store/postgres/postgres_checkpoints.h"
-#include "ledger_store/postgres/renew_heads.h"
-#include "ledger_store/postgres/summaries.h"
-#include "ledger_store/postgres/tail_reader.h"
-#include "ledger_store/staging/operation.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 
@@ -53,14 +46,13 @@ absl::Status CheckMayExist(const std::string& name) {
   return events::CheckLedgerName("ledger", name).ok() ? absl::OkStatus() : LedgerNotFound(name);
 }
 
-class PostgresStore : public LedgerStore {
+class PostgresStore : public EngineStore {
  public:
   PostgresStore(std::unique_ptr<Database> database, const PostgresOptions& options)
       : database_(std::move(database)),
         checkpoints_(*database_, *options.clock),
         clock_(*options.clock),
         queue_(options.max_pending_bytes) {
-    OutOfMemory();  // made while there is memory
     for (int i = 0; i < std::max(1, options.connections / 2); ++i) {
       committers_.emplace_back([this] { CommitUntilClosed(); });
     }
@@ -71,101 +63,32 @@ class PostgresStore : public LedgerStore {
     for (std::thread& committer : committers_) committer.join();
   }
 
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
-                                    const std::string& caller) override {
-    return SubmitAndGet(Operation(request, caller), request.name());
-  }
-
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
-                                  const std::string& caller) override {
-    return SubmitAndGet(Operation(request, caller), request.name());
-  }
-
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
-                                  const std::string& caller) override {
-    return SubmitAndGet(Operation(ForkAtPoint{request, point}, caller), request.name());
-  }
-
-  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant, const std::string& caller) override {
-    Operation operation(grant, caller);
-    return SubmitAndWait(operation, [&] { queue_.Push(operation); });
-  }
-
-  void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
-                   std::shared_ptr<AppendLine> line, AppendCallback done) override {
-    const uint64_t turn = line == nullptr ? 0 : line->NextTurn();
-    try {
-      Operation operation(std::move(request), caller);
-      operation.line = line;
-      operation.turn = turn;
-      queue_.Push(operation, &done);
-    } catch (const std::bad_alloc&) {
-      if (line != nullptr) line->Break(turn);
-      done(OutOfMemory());
-    }
-  }
-
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
-    RETURN_IF_ERROR(events::CheckLedgerName("name", name));
-    ASSIGN_OR_RETURN(const std::shared_ptr<const LedgerHead> head, ReadHead(*database_, name));
-    return Describe(*head, writers);
-  }
-
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) override {
-    const bool every_project = parent == "projects/-";
-    if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
-    // '0' follows '/': all names of the project, and no other, are between the two.
-    const std::string first = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
-    const std::string end = every_project ? "projects0" : absl::StrCat(parent, "/ledgers0");
-    const std::string behind = std::max(first, AsText(after));
-    ASSIGN_OR_RETURN(
-        const LedgerHeads heads,
-        ReadHeads(*database_,
-                  {database_->Sql(absl::StrCat(
-                       "SELECT ", kEndColumns,
-                       " FROM @.ledgers WHERE name > $1 AND name < $2 ORDER BY name LIMIT $3")),
-                   Values().Text(behind).Text(end).Number(
-                       static_cast<int64_t>(std::min<size_t>(limit, size_t{1} << 31)))}));
-    std::vector<v1::Ledger> ledgers;
-    for (const auto& head : heads) ledgers.push_back(Describe(*head, writers));
-    return ledgers;
-  }
-
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
     return postgres::CountDeclaring(*database_, dataset);
   }
 
   absl::StatusOr<uint64_t> RenewHeads() override { return postgres::RenewHeads(*database_); }
 
-  absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
-                                                size_t max_entries, size_t max_bytes) override {
-    RETURN_IF_ERROR(events::CheckLedgerName("ledger", name));
-    return ReadEntries(*database_, name, first, max_entries, max_bytes);
-  }
-
   absl::StatusOr<v1::StoredRequest> Answered(const std::string& name,
                                              const std::string& request_id) override {
     RETURN_IF_ERROR(CheckMayExist(name));
-    ASSIGN_OR_RETURN(const std::vector<Rows> rows,
-                     database_->Read({{database_->Sql("SELECT request_hash, receipt"
-                                                      " FROM @.requests"
-                                                      " WHERE ledger = $1 AND request_id = $2"),
-                                       Values().Text(name).Text(AsText(request_id))}}));
+    ASSIGN_OR_RETURN(const Rows rows,
+                     database_->Read("SELECT request_hash, receipt FROM @.requests"
+                                     " WHERE ledger = $1 AND request_id = $2",
+                                     Values().Text(name).Text(AsText(request_id))));
     v1::StoredRequest answered;
-    if (rows[0].size() == 0) return absl::NotFoundError("there is no record of it");
-    answered.set_request_hash(rows[0].Bytes(0, 0));
-    if (answered.mutable_receipt()->ParseFromString(rows[0].Bytes(0, 1))) return answered;
+    if (rows.size() == 0) return absl::NotFoundError("there is no record of it");
+    answered.set_request_hash(rows.Bytes(0, 0));
+    if (answered.mutable_receipt()->ParseFromString(rows.Bytes(0, 1))) return answered;
     return absl::DataLossError("its record does not parse");
   }
 
   absl::StatusOr<uint64_t> CountAnswered(const std::string& name) override {
     RETURN_IF_ERROR(CheckMayExist(name));
     ASSIGN_OR_RETURN(
-        const std::vector<Rows> rows,
-        database_->Read({{database_->Sql("SELECT count(*) FROM @.requests WHERE ledger = $1"),
-                          Values().Text(name)}}));
-    return static_cast<uint64_t>(rows[0].Number(0, 0));
+        const Rows rows,
+        database_->Read("SELECT count(*) FROM @.requests WHERE ledger = $1", Values().Text(name)));
+    return rows.Size(0, 0);
   }
 
   CheckpointStore& checkpoints() override { return checkpoints_; }
@@ -195,30 +118,52 @@ class PostgresStore : public LedgerStore {
 
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
     RETURN_IF_ERROR(CheckMayExist(name));
-    ASSIGN_OR_RETURN(
-        const std::vector<Rows> rows,
-        database_->Read({{database_->Sql("SELECT h.body, h.body_sha256 FROM @.ledgers AS l"
-                                         " LEFT JOIN @.histories AS h ON h.ledger = l.name"
-                                         " WHERE l.name = $1"),
-                          Values().Text(name)}}));
-    if (rows[0].size() == 0) return LedgerNotFound(name);
-    if (rows[0].IsNull(0, 0)) {
+    ASSIGN_OR_RETURN(const Rows rows,
+                     database_->Read("SELECT h.body, h.body_sha256 FROM @.ledgers AS l"
+                                     " LEFT JOIN @.histories AS h ON h.ledger = l.name"
+                                     " WHERE l.name = $1",
+                                     Values().Text(name)));
+    if (rows.size() == 0) return LedgerNotFound(name);
+    if (rows.IsNull(0, 0)) {
       return absl::NotFoundError(absl::StrCat(name, ": has no run-length table yet"));
     }
     v1::StoredHistory history;
-    if (merkle::ToBytes(merkle::Sha256({rows[0].View(0, 0)})) != rows[0].View(0, 1) ||
-        !history.ParseFromString(rows[0].Bytes(0, 0))) {
+    if (merkle::ToBytes(merkle::Sha256({rows.View(0, 0)})) != rows.View(0, 1) ||
+        !history.ParseFromString(rows.Bytes(0, 0))) {
       return absl::DataLossError(absl::StrCat(name, ": its run-length table is damaged"));
     }
     return history;
   }
 
   absl::Status PutSummaries(const std::vector<SummaryRow>& rows) override {
-    return postgres::PutSummaries(*database_, rows);
+    // By name, so that two servers lock rows in the same order; each once, as the statement
+    // demands.
+    std::map<std::string, std::string> by_name;
+    for (const SummaryRow& row : rows) by_name[row.ledger] = row.bytes;
+    if (by_name.empty()) return absl::OkStatus();
+    Columns columns("tb");
+    for (const auto& [name, bytes] : by_name) columns.Add(name, bytes);
+    return database_->Write(
+        {{database_->Sql("INSERT INTO @.summaries (ledger, body) SELECT g.ledger, g.body"
+                         " FROM unnest($1::text[], $2::bytea[]) AS g (ledger, body)"
+                         " WHERE EXISTS (SELECT 1 FROM @.ledgers AS l WHERE l.name = g.ledger)"
+                         " ORDER BY g.ledger"
+                         " ON CONFLICT (ledger) DO UPDATE SET body = excluded.body"),
+          columns.ToValues()}});
   }
   absl::StatusOr<std::vector<SummaryRow>> ReadSummaries(
       const std::vector<std::string>& ledgers) override {
-    return postgres::ReadSummaries(*database_, ledgers);
+    ASSIGN_OR_RETURN(
+        const Rows found,
+        ledgers.empty()
+            ? database_->Read("SELECT ledger, body FROM @.summaries")
+            : database_->Read("SELECT ledger, body FROM @.summaries WHERE ledger = ANY ($1)",
+                              Values().Texts(ledgers)));
+    std::vector<SummaryRow> rows;
+    for (int row = 0; row < found.size(); ++row) {
+      rows.push_back({found.Bytes(row, 0), found.Bytes(row, 1)});
+    }
+    return rows;
   }
   absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit, const WriterRange& writers,
                                          const KnownSizes& known) override {
@@ -228,15 +173,32 @@ class PostgresStore : public LedgerStore {
 
   absl::Status Health() const override { return database_->Health(); }
 
-  void Observe(StoreObserver* observer) override { observer_ = observer; }
-  void Guard(AppendGate* gate) override { gate_ = gate; }
-
   size_t WaitingBytes() const override { return queue_.bytes(); }
 
  private:
-  absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name) {
-    RETURN_IF_ERROR(SubmitAndWait(operation, [&] { queue_.Push(operation); }).status());
-    return Get(name, {.limit = kMostDescribedWriters});
+  void Queue(Operation operation, AppendCallback* done) override { queue_.Push(operation, done); }
+
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
+    return ReadHead(*database_, name);
+  }
+
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override {
+    // '0' follows '/': all names with the prefix, and no other, are between the two.
+    const std::string end = prefix.substr(0, prefix.size() - 1) + '0';
+    return ReadHeads(*database_,
+                     {database_->Sql(absl::StrCat(
+                          "SELECT ", kEndColumns,
+                          " FROM @.ledgers WHERE name > $1 AND name < $2 ORDER BY name LIMIT $3")),
+                      Values()
+                          .Text(std::max(prefix, AsText(after)))
+                          .Text(end)
+                          .Number(std::min<size_t>(limit, size_t{1} << 31))});
+  }
+
+  absl::StatusOr<std::vector<std::string>> Entries(const std::string& name, uint64_t first,
+                                                   size_t max_entries, size_t max_bytes) override {
+    return ReadEntries(*database_, name, first, max_entries, max_bytes);
   }
 
   void CommitUntilClosed() {
@@ -247,11 +209,7 @@ class PostgresStore : public LedgerStore {
       const Answers answers = Commit(group.operations);
       queue_.Release(group);
       for (size_t i = 0; i < group.operations.size(); ++i) {
-        try {
-          group.operations[i].done(answers.empty() ? OutOfMemory() : answers[i]);
-        } catch (const std::bad_alloc&) {
-          // The caller's own answer is lost; it asks again under the same request id.
-        }
+        Answer(group.operations[i], answers.empty() ? OutOfMemory() : answers[i]);
       }
       queue_.Finish(group);
     }
@@ -274,11 +232,9 @@ class PostgresStore : public LedgerStore {
     try {
       CommittedGroup committed{.requests = group.size()};
       const absl::Time before = absl::Now();
-      Answers answers = CommitGroup({*database_, *this, gate_, clock_.Now()}, group, committed);
+      Answers answers = CommitGroup({*database_, *this, gate(), clock_.Now()}, group, committed);
       committed.took = absl::Now() - before;
-      if (StoreObserver* const observer = observer_; observer != nullptr) {
-        observer->OnGroup(committed);
-      }
+      Tell(committed);
       return answers;
     } catch (const std::bad_alloc&) {
       for (const Operation& operation : group) operation.BreakLine();
@@ -290,9 +246,7 @@ class PostgresStore : public LedgerStore {
   PostgresCheckpoints checkpoints_;
   Clock& clock_;
   CommitQueue queue_;
-  std::atomic<StoreObserver*> observer_ = nullptr;  // may be null
-  std::atomic<AppendGate*> gate_ = nullptr;         // may be null
-  std::vector<std::thread> committers_;             // last: they use all of the above
+  std::vector<std::thread> committers_;  // last: they use all of the above
 };
 
 }  // namespace

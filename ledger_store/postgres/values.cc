@@ -1,7 +1,6 @@
 #include "ledger_store/postgres/values.h"
 
 #include "absl/strings/numbers.h"
-#include "base/absl_view.h"
 
 namespace dpledger::postgres {
 namespace {
@@ -18,32 +17,18 @@ void AppendBigEndian(uint64_t number, int bytes, std::string& out) {
   for (int i = bytes - 1; i >= 0; --i) out.push_back(static_cast<char>(number >> (8 * i) & 0xff));
 }
 
-std::string BigEndian(int64_t number) {
-  std::string bytes;
-  AppendBigEndian(static_cast<uint64_t>(number), 8, bytes);
-  return bytes;
-}
-
 // An array's binary form: dimensions, whether it has nulls, the elements' type; of the one
 // dimension its size and first index; each element behind its length.
-template <typename List, typename Encode>
-std::string Array(Oid element_type, const List& list, const Encode& encode) {
+std::string Array(Oid element_type, size_t size, std::string_view elements) {
   std::string bytes;
-  AppendBigEndian(list.empty() ? 0 : 1, 4, bytes);
+  AppendBigEndian(size == 0 ? 0 : 1, 4, bytes);
   AppendBigEndian(0, 4, bytes);
   AppendBigEndian(element_type, 4, bytes);
-  if (list.empty()) return bytes;
-  AppendBigEndian(list.size(), 4, bytes);
+  if (size == 0) return bytes;
+  AppendBigEndian(size, 4, bytes);
   AppendBigEndian(1, 4, bytes);
-  for (const auto& element : list) {
-    const std::string_view encoded = encode(element);
-    AppendBigEndian(encoded.size(), 4, bytes);
-    bytes.append(encoded);
-  }
-  return bytes;
+  return bytes.append(elements);
 }
-
-std::string_view AsItIs(const std::string& element) { return element; }
 
 }  // namespace
 
@@ -53,25 +38,46 @@ Values& Values::Add(Oid type, std::string bytes) {
   return *this;
 }
 
-Values& Values::Number(int64_t number) { return Add(kInt8, BigEndian(number)); }
+Values& Values::Int8(int64_t number) {
+  std::string bytes;
+  AppendBigEndian(static_cast<uint64_t>(number), 8, bytes);
+  return Add(kInt8, std::move(bytes));
+}
 
 Values& Values::Text(std::string_view text) { return Add(kText, std::string(text)); }
 
 Values& Values::Bytes(std::string_view bytes) { return Add(kBytea, std::string(bytes)); }
 
-Values& Values::Numbers(const std::vector<int64_t>& numbers) {
-  std::string encoded;
-  return Add(kInt8Array, Array(kInt8, numbers, [&encoded](int64_t number) -> std::string_view {
-               return encoded = BigEndian(number);
-             }));
-}
-
 Values& Values::Texts(const std::vector<std::string>& texts) {
-  return Add(kTextArray, Array(kText, texts, AsItIs));
+  Columns column("t");
+  for (const std::string& text : texts) column.Add(text);
+  return Add(kTextArray, column.ToValues().bytes().front());
 }
 
 Values& Values::ListOfBytes(const std::vector<std::string>& list) {
-  return Add(kByteaArray, Array(kBytea, list, AsItIs));
+  Columns column("b");
+  for (const std::string& bytes : list) column.Add(bytes);
+  return Add(kByteaArray, column.ToValues().bytes().front());
+}
+
+void Columns::Append(std::string& column, std::string_view bytes) {
+  AppendBigEndian(bytes.size(), 4, column);
+  column.append(bytes);
+}
+
+void Columns::AppendNumber(std::string& column, uint64_t number) {
+  AppendBigEndian(8, 4, column);
+  AppendBigEndian(number, 8, column);
+}
+
+Values Columns::ToValues() const {
+  Values values;
+  for (size_t i = 0; i < types_.size(); ++i) {
+    const Oid element = types_[i] == 't' ? kText : types_[i] == 'b' ? kBytea : kInt8;
+    const Oid array = types_[i] == 't' ? kTextArray : types_[i] == 'b' ? kByteaArray : kInt8Array;
+    values.Add(array, Array(element, rows_, bytes_[i]));
+  }
+  return values;
 }
 
 int64_t Rows::changed() const {

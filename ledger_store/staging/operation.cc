@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/request_runs.h"
@@ -64,19 +63,6 @@ Operation::Operation(const ForkAtPoint& fork, std::string from)
 Operation::Operation(const GrantAtSize& grant, std::string from)
     : ledgers({grant.request.budget(), grant.request.ledger()}), caller(std::move(from)) {
   Take(grant.request, grant, *this);
-}
-
-absl::StatusOr<v1::Receipt> SubmitAndWait(Operation& operation,
-                                          const std::function<void()>& submit) {
-  absl::Notification answered;
-  absl::StatusOr<v1::Receipt> answer;
-  operation.done = [&](absl::StatusOr<v1::Receipt> receipt) {
-    answer = std::move(receipt);
-    answered.Notify();
-  };
-  submit();
-  answered.WaitForNotification();
-  return answer;
 }
 
 absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what) {

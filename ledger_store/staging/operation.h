@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,10 +52,6 @@ struct Operation {
   uint64_t turn = 0;                 // in its line
   LedgerStore::AppendCallback done;
 };
-
-// Waits for the answer of the operation, which `submit` hands to a commit thread.
-absl::StatusOr<v1::Receipt> SubmitAndWait(Operation& operation,
-                                          const std::function<void()>& submit);
 
 // RESOURCE_EXHAUSTED (QUEUE_FULL): `waiting` bytes wait for `what`.
 absl::Status QueueFull(size_t waiting, size_t limit, std::string_view what);

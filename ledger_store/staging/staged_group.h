@@ -29,11 +29,13 @@
 #include "absl/time/time.h"
 #include "dpledger/v1/stored.pb.h"
 #include "ledger/ledger_head.h"
-#include "ledger_store/append_gate.h"
 #include "ledger_store/staging/operation.h"
-#include "ledger_store/store_observer.h"
+#include "ledger_store/store.h"
 
 namespace dpledger {
+
+// The reason of an answer that the entries do not bear out.
+inline constexpr char kForgedAnswer[] = "FORGED_ANSWER";
 
 // What a store has, of the ledgers and request ids that the group's operations name.
 class StoredLedgers {

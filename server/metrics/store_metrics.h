@@ -1,7 +1,7 @@
 // Counts what a store makes durable. Thread safe.
 #pragma once
 
-#include "ledger_store/store_observer.h"
+#include "ledger_store/store.h"
 
 namespace prometheus {
 class Counter;

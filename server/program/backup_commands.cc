@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "ledger_store/embedded/backup.h"
-#include "ledger_store/embedded/folder_lock.h"
+#include "ledger_store/embedded/folder.h"
 #include "questions/answers.h"
 #include "server/program/command_progress.h"
 #include "server/snapshot_door.h"

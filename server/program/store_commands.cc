@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "flags/app.h"
-#include "ledger_store/embedded/folder_fsck.h"
+#include "ledger_store/embedded/folder.h"
 #include "ledger_store/embedded/recovery.h"
 #include "ledger_store/evidence/fsck.h"
 #include "ledger_store/evidence/signing_key_file.h"

@@ -26,7 +26,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "ledger_store/append_gate.h"
+#include "ledger_store/store.h"
 #include "merkle/compact_tree.h"
 #include "questions/held_run.h"
 #include "server/questions/subject_source.h"

@@ -14,7 +14,7 @@
 #include "events/unknown_fields.h"
 #include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
-#include "ledger_store/evidence/registrations.h"
+#include "ledger_store/evidence/registry.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger::server {

@@ -15,7 +15,6 @@
 #include "absl/time/time.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
-#include "ledger_store/evidence/ledger_rehash.h"
 #include "ledger_store/evidence/log_reader.h"
 
 namespace dpledger::server {

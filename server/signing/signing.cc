@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "ledger_store/evidence/signer.h"
+#include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/signing_key_file.h"
 #include "ledger_store/evidence/start_check.h"
 

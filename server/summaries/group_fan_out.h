@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ledger_store/store_observer.h"
+#include "ledger_store/store.h"
 
 namespace dpledger::server {
 

@@ -17,7 +17,7 @@
 #include "ledger/batch_row.h"
 #include "ledger_store/bundle/members.h"
 #include "ledger_store/embedded/backup_manifest.h"
-#include "ledger_store/embedded/head_row.h"
+#include "ledger_store/embedded/keys.h"
 #include "merkle/compact_tree.h"
 #include "merkle/witness_request.h"
 #include "registry/registry_log.h"

@@ -8,7 +8,7 @@
 #include "dpledger/v1/stored.pb.h"
 #include "ledger/batch_row.h"
 #include "ledger/stored_head.h"
-#include "ledger_store/embedded/head_row.h"
+#include "ledger_store/embedded/keys.h"
 #include "tests/fuzz/target.h"
 
 namespace dpledger::fuzz {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "ledger_store/embedded/embedded_store.h"
-#include "ledger_store/embedded/folder_fsck.h"
+#include "ledger_store/embedded/folder.h"
 #include "tests/ledger_store/acknowledged_load.h"
 #include "tests/ledger_store/damaged_store.h"
 

@@ -1,7 +1,7 @@
 // Every engine: grants of a budget, which stand in the budget and in the run, or in neither. What
 // fits is the gate's to say (tests/server/budget_test.cc).
 #include "absl/strings/str_cat.h"
-#include "ledger_store/append_gate.h"
+#include "ledger_store/store.h"
 #include "tests/ledger_store/conformance_test.h"
 
 namespace dpledger {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/notary.h"
-#include "ledger_store/evidence/registrations.h"
+#include "ledger_store/evidence/registry.h"
 #include "merkle/compact_tree.h"
 #include "merkle/tile_tree.h"
 #include "tests/ledger_store/conformance_test.h"

@@ -11,7 +11,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/verifier.h"
-#include "ledger_store/embedded/folder_fsck.h"
+#include "ledger_store/embedded/folder.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/base64.h"
 #include "merkle/compact_tree.h"

@@ -129,14 +129,14 @@ TEST_F(LogScanner, LogsOfAFolderAreWholeUpToTheLast) {
     WriteTo(folder_.path() + "/10.log", tenth);
     return CheckLogs(folder_.path());
   };
-  EXPECT_THAT(check(content, content).value(), IsEmpty());
+  EXPECT_THAT(check(content, content)->torn, IsEmpty());
   const auto last = check(content, cut);
-  ASSERT_TRUE(last.ok() && last->size() == 1);
-  EXPECT_THAT(last->front().path, EndsWith("/10.log"));
-  EXPECT_EQ(last->front().whole_bytes, Written({10, 20}).size());
+  ASSERT_TRUE(last.ok() && last->torn.size() == 1);
+  EXPECT_THAT(last->torn.front().path, EndsWith("/10.log"));
+  EXPECT_EQ(last->torn.front().whole_bytes, Written({10, 20}).size());
   const auto before = check(cut, "");  // a crash in the first start after a power cut
-  ASSERT_TRUE(before.ok() && before->size() == 1);
-  EXPECT_THAT(before->front().path, EndsWith("/9.log"));
+  ASSERT_TRUE(before.ok() && before->torn.size() == 1);
+  EXPECT_THAT(before->torn.front().path, EndsWith("/9.log"));
   EXPECT_TRUE(IsError(check(cut, content).status(), absl::StatusCode::kDataLoss, "",
                       "/9.log: ends within a record, but 10.log goes on behind it"));
   EXPECT_TRUE(IsError(check(content, damaged).status(), absl::StatusCode::kDataLoss, "",

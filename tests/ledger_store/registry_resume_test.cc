@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/evidence/registrations.h"
+#include "ledger_store/evidence/registry.h"
 #include "tests/ledger_store/signed_store.h"
 #include "tests/ledger_store/tampered_store.h"
 

@@ -164,10 +164,11 @@ void ClusterStore::AppendAsync(v1::AppendBatchRequest request, const std::string
 
 absl::StatusOr<v1::Ledger> ClusterStore::SubmitAndGet(Operation operation,
                                                       const std::string& name) {
-  RETURN_IF_ERROR(SubmitAndWait(operation, [&] {
-                    waiting_.push_back(std::move(operation));
-                    Step();
-                  }).status());
+  absl::StatusOr<v1::Receipt> answer;
+  operation.done = [&](absl::StatusOr<v1::Receipt> receipt) { answer = std::move(receipt); };
+  waiting_.push_back(std::move(operation));
+  Step();
+  RETURN_IF_ERROR(answer.status());
   return Get(name, {});
 }
 

@@ -10,9 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/embedded/head_row.h"
+#include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/embedded/keys.h"
-#include "ledger_store/embedded/stepped_store.h"
 #include "tests/ledger_store/temp_folder.h"
 #include "tests/simulation/chance.h"
 #include "tests/simulation/clients.h"
@@ -265,7 +264,7 @@ class Simulation {
 
   std::map<std::string, std::string> Descriptions() {
     std::map<std::string, std::string> descriptions;
-    const std::vector<v1::Ledger> ledgers = store_->List("projects/-", "", 1000).value();
+    const std::vector<v1::Ledger> ledgers = store_->List("projects/-", "", 1000, {}).value();
     for (const v1::Ledger& ledger : ledgers)
       descriptions[ledger.name()] = ledger.SerializeAsString();
     return descriptions;

@@ -33,7 +33,6 @@ inline const std::vector<Bound> kWideFunctions = {
     {"clip_kernels.cc:AddRows", 7},
     {"cost.cc:dpledger_calibrate_correlated_noise", 7},
     {"cost.cc:dpledger_calibrate_noise", 7},
-    {"entry_reader.cc:AddChunk", 8},
     {"kernels.cc:SumTurned", 7},
     {"kernels.cc:TurnTile", 7},
     {"kernels.cc:TurnedArray", 7},
