@@ -61,7 +61,8 @@ struct Composition {
 // the events describe.
 struct Claimed {
   Composition above, below;
-  uint64_t lines = 0;  // events, or entries of the ledger
+  bool reached = true;  // a mechanism that the events describe costs as much as `above`
+  uint64_t lines = 0;   // events, or entries of the ledger
 };
 
 }  // namespace dpledger::certify

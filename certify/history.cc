@@ -95,6 +95,7 @@ class Reader {
       if (!above_alone_.contains(i)) claimed.below.pairs.push_back(above_.pairs[i]);
     }
     claimed.below.variance = above_.variance + below_variance_;
+    claimed.reached = above_.curves.empty() && above_alone_.empty();
     claimed.above = std::move(above_);
     return claimed;
   }
@@ -161,7 +162,7 @@ class Reader {
     const auto [known, added] = places_.try_emplace(event.SerializeAsString(), above_.pairs.size());
     if (added) {
       atoms_ += pair.remove.atoms.size();
-      if (event.has_sparse_vector()) above_alone_.insert(above_.pairs.size());
+      if (IsBoundAlone(event)) above_alone_.insert(above_.pairs.size());
       above_.pairs.push_back(std::move(pair));
     }
     if (above_.pairs.size() > kMostKinds || atoms_ > kMostAtomsOfAll)
@@ -399,6 +400,33 @@ class Reader {
     return AddGaussian(mu * mu * static_cast<double>(std::bit_width(most)), {}, count);
   }
 
+  // Mechanisms that a pair bounds, which may be reached by none of them. CLAIM.md, section 5.
+  static bool IsBoundAlone(const v1::MechanismEvent& event) {
+    return event.has_sparse_vector() || event.has_exponential_mechanism() ||
+           event.has_permute_and_flip() || event.has_report_noisy_max();
+  }
+  absl::StatusOr<Pair> BoundOf(const v1::MechanismEvent& event) const {
+    if (event.has_sparse_vector()) {
+      ASSIGN_OR_RETURN(const Ball epsilon, SparseVector(event.sparse_vector()));
+      return EpsilonDeltaPair(epsilon, 0.0);
+    }
+    if (event.has_report_noisy_max()) {
+      const v1::ReportNoisyMax& choice = event.report_noisy_max();
+      RETURN_IF_ERROR(rules::Positive("noise_multiplier", choice.noise_multiplier()));
+      const Ball epsilon = Ball((choice.monotonic() ? 1 : 2) * Times()) / choice.noise_multiplier();
+      if (choice.noise() == v1::GUMBEL_NOISE) return BoundedRangePair(epsilon);
+      if (choice.noise() == v1::LAPLACE_NOISE || choice.noise() == v1::EXPONENTIAL_NOISE)
+        return LaplacePair(epsilon);
+      return FieldError("noise", "must be one of NoisyMaxNoise");
+    }
+    if (to_.group_size > 1) return Unknown("choices for groups of records");
+    const bool ranged = event.has_exponential_mechanism();
+    const double epsilon =
+        ranged ? event.exponential_mechanism().epsilon() : event.permute_and_flip().epsilon();
+    RETURN_IF_ERROR(rules::NonNegative("epsilon", epsilon));
+    if (epsilon == 0) return EpsilonDeltaPair(0.0, 0.0);
+    return ranged ? BoundedRangePair(epsilon) : LaplacePair(epsilon);
+  }
   // Lyu, Su, Li 2017, thm. 4 and 5: it is ε-DP, however long the stream is.
   absl::StatusOr<Ball> SparseVector(const v1::SparseVector& sparse) const {
     RETURN_IF_ERROR(rules::Positive("threshold_noise", sparse.threshold_noise()));
@@ -429,9 +457,9 @@ class Reader {
       return AddPair(DiscreteLaplacePair(noise.noise_parameter(), static_cast<uint64_t>(distance)),
                      event, count);
     }
-    if (event.has_sparse_vector()) {
-      ASSIGN_OR_RETURN(const Ball epsilon, Within(name, SparseVector(event.sparse_vector())));
-      return AddPair(EpsilonDeltaPair(epsilon, 0.0), event, count);
+    if (IsBoundAlone(event)) {
+      ASSIGN_OR_RETURN(Pair bound, Within(name, BoundOf(event)));
+      return AddPair(std::move(bound), event, count);
     }
     if (to_.group_size > 1) return Unknown(name + " for groups of records");
     if (event.has_epsilon_delta()) {

@@ -78,6 +78,16 @@ Pair EpsilonDeltaPair(const Ball& epsilon, const Ball& delta) {
   return pair;
 }
 
+Pair BoundedRangePair(const Ball& epsilon) {
+  // At the loss t: e^{t/2}/(4 sinh(ε/2)) under P, for -ε < t < ε; from either side the same.
+  const Ball half = epsilon / 2.0;
+  const Ball total = Ball(2.0) * (Exp(half) - Exp(-half));
+  Pair pair;
+  pair.remove.densities.push_back({-half - Log(total), 0.5, epsilon * 2.0, -epsilon, 1.0});
+  pair.add = pair.remove;
+  return pair;
+}
+
 Pair Everything() {
   Pair pair;
   AddOutcome(pair, 1.0, 0.0);

@@ -15,6 +15,8 @@ Pair RandomizedResponsePair(double noise, uint64_t buckets);
 Pair RandomizedResponseAgainstUniform(double noise, uint64_t buckets);
 // The most revealing mechanism that is (ε, δ)-DP.
 Pair EpsilonDeltaPair(const Ball& epsilon, const Ball& delta);
+// The supremum of all mechanisms of ε-bounded range.
+Pair BoundedRangePair(const Ball& epsilon);
 // The data themselves.
 Pair Everything();
 

@@ -233,8 +233,12 @@ Ball GreatestLoss(const Composition& of, Direction direction) {
   }
   for (const Pair& pair : of.pairs) {
     Ball greatest = -HUGE_VAL;
-    // Where there are densities, they end at atoms.
-    for (const Atom& atom : pair.law(direction).atoms) greatest = Max(greatest, atom.loss);
+    const LossLaw& law = pair.law(direction);
+    for (const Atom& atom : law.atoms) greatest = Max(greatest, atom.loss);
+    // Densities that have atoms beside them end there.
+    for (const Density& one : law.densities) {
+      if (law.atoms.empty()) greatest = Max(greatest, Max(one.l, one.l + one.r * one.length));
+    }
     sum = sum + pair.count * greatest;
   }
   for (const Curve& curve : of.curves) {

@@ -15,6 +15,7 @@ namespace {
 constexpr slong kClosedBits = 512;
 constexpr slong kSpareBits = 64;
 constexpr int kTries = 7;
+constexpr double kUnknownGap = 1e-6;
 
 // Bits for so many runs, and for errors of `tolerance`.
 slong BitsFor(const Composition& of, double tolerance) {
@@ -27,8 +28,9 @@ slong BitsFor(const Composition& of, double tolerance) {
 enum class End { kUpper, kLower };
 
 // Bounds on δ in one direction, good enough to tell it from `delta` where that can be.
-Bounds BoundsAgainst(double delta, const Composition& of, Direction direction, double epsilon,
+Bounds BoundsAgainst(double delta, const Claimed& history, Direction direction, double epsilon,
                      const Claim& claim, End end) {
+  const Composition& of = end == End::kUpper ? history.above : history.below;
   const Ball mass = InfiniteMass(of, direction);
   if (CertainlyAtMost(GreatestLoss(of, direction), epsilon)) return {mass, mass};
   {
@@ -44,9 +46,10 @@ Bounds BoundsAgainst(double delta, const Composition& of, Direction direction, d
     if (log_delta.IsFinite()) best.upper = Min(Exp(log_delta) + mass, 1.0);
   }
   // A fiftieth of what lies between the ends, in the logarithm of δ.
-  const double gap = claim.about == Claim::About::kEpsilon
-                         ? finder.tilt() * (claim.upper - claim.lower)
-                         : (claim.upper - claim.lower) / claim.upper;
+  double gap = claim.about == Claim::About::kEpsilon ? finder.tilt() * (claim.upper - claim.lower)
+                                                     : (claim.upper - claim.lower) / claim.upper;
+  // Where the ends are those of two mechanisms, the gap says nothing of how close either is.
+  if (!history.reached) gap = std::fmin(gap, kUnknownGap);
   double tolerance = gap > 0 ? std::clamp(gap / 50, 1e-16, 0.02) : 0.02;
   double smoothing = 4 * tolerance;
   for (int i = 0; i < kTries && of.curves.empty(); ++i, tolerance /= 10, smoothing /= 100) {
@@ -71,12 +74,11 @@ Finding AtMost(const Claimed& history, double epsilon, double delta, const Claim
   if (epsilon == HUGE_VAL || delta >= 1) return {Verdict::kProved, statement};
   Finding open;
   for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
-    const Bounds bounds =
-        BoundsAgainst(delta, history.above, direction, epsilon, claim, End::kUpper);
+    const Bounds bounds = BoundsAgainst(delta, history, direction, epsilon, claim, End::kUpper);
     if (CertainlyAtMost(bounds.upper, delta)) continue;
     open.words = Found(statement, direction, bounds);
-    // A curve may be that of a mechanism which costs less.
-    if (history.above.curves.empty() && CertainlyLess(delta, bounds.lower))
+    // What is but a bound may be that of a mechanism which costs less.
+    if (history.reached && CertainlyLess(delta, bounds.lower))
       return {Verdict::kRefuted, open.words};
   }
   return open.words.empty() ? Finding{Verdict::kProved, statement} : open;
@@ -89,8 +91,7 @@ Finding AtLeast(const Claimed& history, double epsilon, double delta, const Clai
     return {Verdict::kProved, statement};
   Finding found = {Verdict::kRefuted, {}};
   for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
-    const Bounds bounds =
-        BoundsAgainst(delta, history.below, direction, epsilon, claim, End::kLower);
+    const Bounds bounds = BoundsAgainst(delta, history, direction, epsilon, claim, End::kLower);
     // δ falls up to the greatest loss, and stays what it is from there on.
     const Ball greatest = GreatestLoss(history.below, direction);
     const bool falls = claim.about == Claim::About::kDelta || CertainlyAtMost(epsilon, greatest);
@@ -98,8 +99,8 @@ Finding AtLeast(const Claimed& history, double epsilon, double delta, const Clai
       return {Verdict::kProved, statement};
     const bool less = CertainlyLess(bounds.upper, delta) ||
                       (CertainlyLess(greatest, epsilon) && CertainlyAtMost(bounds.upper, delta));
-    // A curve may be that of a mechanism which costs more than the one below.
-    if (!less || !history.above.curves.empty()) found.verdict = Verdict::kOpen;
+    // A bound may be that of a mechanism which costs more than the one below.
+    if (!less || !history.reached) found.verdict = Verdict::kOpen;
     if (!less || found.words.empty()) found.words = Found(statement, direction, bounds);
   }
   return found;

@@ -67,7 +67,7 @@ TEST(Program, SaysWhichInequalityFails) {
 TEST(Program, NamesWhatItDoesNotCover) {
   for (const auto& [kind, words] : std::vector<std::pair<std::string, std::string>>{
            {"\"unsupported\":{}", "unsupported"},
-           {"\"exponentialMechanism\":{\"epsilon\":1}", "exponential_mechanism"},
+           {"\"shuffled\":{\"localEpsilon\":1,\"people\":\"9\"}", "shuffled"},
            {"\"count\":\"9007199254740992\",\"selfComposed\":{\"count\":\"9007199254740992\","
             "\"event\":{\"gaussian\":{\"noiseMultiplier\":1}}}",
             "2^53 runs"}}) {
