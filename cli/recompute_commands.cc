@@ -147,7 +147,7 @@ void AddHistory(flags::App& group, Command& chosen) {
       "answer gave back.",
       "  dpledger recompute history projects/vision/ledgers/old --server 127.0.0.1:7070", History,
       chosen);
-  history.add_option("LEDGER", flags.name, "projects/{project}/ledgers/{ledger}")->required();
+  AddLedgerName(history, "LEDGER", flags.name, "the ledger")->required();
   AddReal(history, "--delta", flags.delta, kOpenUnitInterval, "in (0, 1); default: at every delta");
 }
 

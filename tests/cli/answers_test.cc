@@ -197,7 +197,7 @@ TEST_F(Answers, EveryCommandPrintsAMessage) {
   Expect<v1::RecomputeResults>(On({"recompute", "show", operation, "--results"}));
   Expect<v1::Operation>(On({"recompute", "cancel", operation}));
   Expect<v1::ListOperationsResponse>(On({"recompute", "list"}));
-  Expect<v1::ListAnswersResponse>(On({"recompute", "history", "projects/default/ledgers/run"}));
+  Expect<v1::ListAnswersResponse>(On({"recompute", "history", "run"}));
 
   Expect<v1::CommandFailed>({"epsilom"}, 2);
   Expect<v1::CommandFailed>({"epsilon", "--delta", "1e-5", "--events", folder_.File("none")}, 1);

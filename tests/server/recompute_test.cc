@@ -134,9 +134,17 @@ TEST_F(RecomputeTest, ComparesOnlyWithAnswersToTheSameQuestion) {
                       .name())
         .fresh();
   };
+  // What lists say is of one record, in the ledger's own adjacency.
+  Must(server.finder.Find("projects/-", "", absl::InfiniteFuture()));
+  auto listed = std::make_shared<v1::LedgerSummary>();
+  listed->set_ledger(NameOf(0));
+  listed->set_size(2);
+  listed->set_delta(server.accounting.limits().usual_delta);
+  listed->mutable_epsilon()->set_upper(9);
+  server.index.PutSummary(listed);
   EXPECT_EQ(fresh("a", "adjacency: ZERO_OUT"), 2);
   EXPECT_EQ(fresh("b", "group_size: 2"), 2);
-  EXPECT_EQ(fresh("c", ""), 2);  // neither is an answer about one record, as the ledgers declare it
+  EXPECT_EQ(fresh("c", ""), 1);  // nothing but lists said anything of that
   EXPECT_EQ(fresh("d", "group_size: 1"), 0);
   EXPECT_EQ(fresh("e", "adjacency: ZERO_OUT"), 0);
 }
