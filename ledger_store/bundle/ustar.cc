@@ -13,26 +13,15 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
-struct Field {
-  size_t offset;
-  size_t bytes;
-};
-constexpr Field kName = {0, 100};
-constexpr Field kMode = {100, 8};
-constexpr Field kOwner = {108, 8};
-constexpr Field kGroup = {116, 8};
-constexpr Field kSize = {124, 12};
-constexpr Field kModified = {136, 12};
-constexpr Field kChecksum = {148, 8};
-constexpr Field kType = {156, 1};
-constexpr Field kMagicAndVersion = {257, 8};
-constexpr Field kDeviceMajor = {329, 8};
-constexpr Field kDeviceMinor = {337, 8};
+// Where the fields are that differ from member to member, and how long.
+constexpr size_t kNameBytes = 100;
+constexpr size_t kSizeAt = 124, kSizeDigits = 11;
+constexpr size_t kChecksumAt = 148;
 
 // The number of 11 octal digits; nothing if they are not.
 std::optional<uint64_t> ParseSize(std::string_view header) {
   uint64_t size = 0;
-  for (const char digit : header.substr(kSize.offset, kSize.bytes - 1)) {
+  for (const char digit : header.substr(kSizeAt, kSizeDigits)) {
     if (digit < '0' || digit > '7') return {};
     size = size * 8 + static_cast<uint64_t>(digit - '0');
   }
@@ -47,24 +36,23 @@ bool IsZero(std::string_view bytes) {
 
 std::array<char, kBlockBytes> UstarHeader(std::string_view name, uint64_t size) {
   std::array<char, kBlockBytes> header = {};
-  const auto put = [&header](const Field& field, std::string_view text) {
-    std::copy_n(text.begin(), std::min(text.size(), field.bytes),
-                header.begin() + static_cast<ptrdiff_t>(field.offset));
+  const auto put = [&header](size_t offset, std::string_view text) {
+    std::copy(text.begin(), text.end(), header.begin() + static_cast<ptrdiff_t>(offset));
   };
-  put(kName, name);
-  put(kMode, "0000644");
-  put(kOwner, "0000000");
-  put(kGroup, "0000000");
-  put(kSize, absl::StrFormat("%011o", size));
-  put(kModified, "00000000000");
-  put(kChecksum, "        ");  // as which it is counted
-  put(kType, "0");
-  put(kMagicAndVersion, std::string_view("ustar\00000", 8));
-  put(kDeviceMajor, "0000000");
-  put(kDeviceMinor, "0000000");
+  put(0, name);
+  put(100, "0000644");  // mode
+  put(108, "0000000");  // owner
+  put(116, "0000000");  // group
+  put(kSizeAt, absl::StrFormat("%011o", size));
+  put(136, "00000000000");       // when it was modified
+  put(kChecksumAt, "        ");  // as which it is counted
+  put(156, "0");                 // a file
+  put(257, std::string_view("ustar\00000", 8));
+  put(329, "0000000");  // device
+  put(337, "0000000");
   unsigned sum = 0;
   for (const char byte : header) sum += static_cast<unsigned char>(byte);
-  put(kChecksum, std::string_view(absl::StrFormat("%06o", sum) + '\0'));
+  put(kChecksumAt, std::string_view(absl::StrFormat("%06o", sum) + '\0'));
   return header;
 }
 
@@ -138,7 +126,7 @@ absl::StatusOr<std::optional<UstarMember>> UstarReader::Next() {
     RETURN_IF_ERROR(CheckEnd());
     return std::optional<UstarMember>();
   }
-  const std::string_view field = header.substr(kName.offset, kName.bytes);
+  const std::string_view field = header.substr(0, kNameBytes);
   const std::string_view name = field.substr(0, field.find('\0'));
   const std::optional<uint64_t> size = ParseSize(header);
   if (name.empty() || !size.has_value()) {

@@ -246,21 +246,18 @@ class Rows : public CheckpointReader {
 // damaged.
 class Evidence : public merkle::TileReader {
  public:
-  explicit Evidence(Rows& rows) : caught_up_(registry_.CatchUp(rows)) {
+  explicit Evidence(rocksdb::DB& db) : rows_(db), caught_up_(registry_.CatchUp(rows_)) {
     whole_ = registry_.empty() ? absl::NotFoundError("nothing is signed") : caught_up_;
-    if (whole_.ok()) whole_ = Load(rows);
-    for (const auto& [id, name] : rows.names()) {
-      if (!name.empty()) checkpoints_.emplace(name, dpledger::LastOf(rows, registry_, name));
-    }
+    if (whole_.ok()) whole_ = Load();
   }
+
+  Rows& rows() { return rows_; }
 
   // Of the registry.
   const absl::Status& caught_up() const { return caught_up_; }
   // Believed for its signature if the registry is not whole.
-  absl::StatusOr<SignedCheckpoint> LastOf(const std::string& ledger) const {
-    const auto found = checkpoints_.find(ledger);
-    if (found != checkpoints_.end()) return found->second;
-    return absl::NotFoundError("nothing of it is signed");
+  absl::StatusOr<SignedCheckpoint> LastOf(const std::string& ledger) {
+    return dpledger::LastOf(rows_, registry_, ledger);
   }
 
   // For the bundle of the last checkpoint.
@@ -293,12 +290,12 @@ class Evidence : public merkle::TileReader {
   }
 
  private:
-  absl::Status Load(Rows& rows) {
+  absl::Status Load() {
     ASSIGN_OR_RETURN(note_, merkle::Note::Parse(registry_.checkpoint().note));
     merkle::TileBuilder tree;
     while (tree.size() < registry_.size()) {
       const uint64_t wanted = std::min<uint64_t>(kPageEntries, registry_.size() - tree.size());
-      ASSIGN_OR_RETURN(const auto page, rows.ReadRegistry(tree.size(), wanted));
+      ASSIGN_OR_RETURN(const auto page, rows_.ReadRegistry(tree.size(), wanted));
       for (const std::string& bytes : page) {
         v1::LedgerEntry entry;
         entry.ParseFromString(bytes);  // CatchUp has
@@ -323,6 +320,7 @@ class Evidence : public merkle::TileReader {
     return merkle::TlogProofText(proof);
   }
 
+  Rows rows_;
   Registry registry_;
   const absl::Status caught_up_;
   absl::Status whole_;
@@ -332,7 +330,6 @@ class Evidence : public merkle::TileReader {
   std::map<std::string, std::string> points_;                  // by the ledger's origin
   std::map<std::string, std::string> registered_;  // the last entry, by the ledger's origin
   std::string last_entry_;
-  std::map<std::string, absl::StatusOr<SignedCheckpoint>> checkpoints_;  // by ledger
 };
 
 // The size of the ledger's bundle.
@@ -478,20 +475,18 @@ absl::StatusOr<Recovered> Recover(const RecoveryOptions& options) {
   }
 
   ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db, GatherRows(options.folder, copy));
-  Rows rows(*db);
-  Evidence newest(rows);
+  Evidence newest(*db);
   recovered.report.Add("the registry", newest.caught_up());
   std::vector<Evidence*> evidences = {&newest};
   // The registry may have a hole where the damage is.
   std::unique_ptr<rocksdb::DB> before;
   std::optional<Evidence> older;
   if (OpenReadOnly(options.folder, before, rocksdb::WALRecoveryMode::kPointInTimeRecovery).ok()) {
-    Rows rows_before(*before);
-    evidences.push_back(&older.emplace(rows_before));
+    evidences.push_back(&older.emplace(*before));
   }
   ASSIGN_OR_RETURN(auto others, bundle::NewFile::Make(options.to + "/entries.jsonl"));
-  for (const auto& [id, name] : rows.names()) {
-    RETURN_IF_ERROR(SaveLedger(rows, id, name, evidences, options.to, others, recovered));
+  for (const auto& [id, name] : newest.rows().names()) {
+    RETURN_IF_ERROR(SaveLedger(newest.rows(), id, name, evidences, options.to, others, recovered));
   }
   RETURN_IF_ERROR(others.Commit());
   return recovered;
