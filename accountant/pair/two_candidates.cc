@@ -46,7 +46,9 @@ Pair PairOf(const TwoCandidates& choice, double behind) {
 }
 
 double MostTelling(const TwoCandidates& choice, double order) {
-  const auto& [noise, epsilon, sampled] = choice;
+  // By name: clang 14 lets no lambda have a part of a structured binding.
+  const TwoCandidates::Noise noise = choice.noise;
+  const double epsilon = choice.epsilon, sampled = choice.sampled;
   if (!(order > 1 && std::isfinite(order))) return epsilon / 2;
   const auto log_moment = [&](double behind) {
     const auto term = [&](double p, double q) {
