@@ -23,7 +23,7 @@
 namespace dpledger::embedded {
 
 struct QueuedOperation : Operation {
-  explicit QueuedOperation(Operation operation) : Operation(std::move(operation)) {}
+  explicit QueuedOperation(Operation&& operation) : Operation(std::move(operation)) {}
 
   // Works a batch out if no other append to its ledger is on its way, whose end this one would have
   // to wait for. `minute` is a guess at when it will be recorded. On the caller's thread.

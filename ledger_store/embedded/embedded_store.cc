@@ -229,7 +229,7 @@ class EmbeddedStore : public SteppedStore {
     commit_thread_ = std::thread([this] { CommitUntilStopped(); });
   }
 
-  void Queue(Operation operation, AppendCallback* done) override {
+  void Queue(Operation&& operation, AppendCallback* done) override {
     QueuedOperation queued(std::move(operation));
     queued.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));
     queue_.Push(queued, done);

@@ -176,7 +176,7 @@ class PostgresStore : public EngineStore {
   size_t WaitingBytes() const override { return queue_.bytes(); }
 
  private:
-  void Queue(Operation operation, AppendCallback* done) override { queue_.Push(operation, done); }
+  void Queue(Operation&& operation, AppendCallback* done) override { queue_.Push(operation, done); }
 
   absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
     return ReadHead(*database_, name);

@@ -41,7 +41,7 @@ class EngineStore : public LedgerStore {
 
   // Passes the operation to the commit threads; `done`, unless it is null, takes the place of its
   // own callback. Throws nothing but std::bad_alloc, and then has changed nothing.
-  virtual void Queue(Operation operation, AppendCallback* done) = 0;
+  virtual void Queue(Operation&& operation, AppendCallback* done) = 0;
   // NOT_FOUND (LEDGER_NOT_FOUND).
   virtual absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) = 0;
   // At most `limit` whose names begin with `prefix`, which ends with "/", by name, after `after`.
