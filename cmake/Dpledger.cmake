@@ -82,6 +82,11 @@ function(dpledger_library)
   set_property(GLOBAL APPEND PROPERTY DPLEDGER_COMPILED dpledger_${ARG_NAME})
 endfunction()
 
+# Of wasm/module, another compiler's project:
+set(module ${PROJECT_SOURCE_DIR}/wasm/module)
+dpledger_record(wasm_module "${module}/ledger.cc;${module}/libcxx13.h;${module}/sha256.cc;${module}/system.c"
+  "dpledger::accounting_call;dpledger::base;dpledger::events;dpledger::merkle;dpledger::questions;absl::strings;absl::time")
+
 dpledger_record(old_glibc "${PROJECT_SOURCE_DIR}/cmake/old_glibc.c" "")  # of self-contained libraries alone
 
 # A shared library with an interface in C, of sources as for dpledger_library: exports.map says what it shows. Of one

@@ -54,6 +54,20 @@ show_progress() {
   fi
 }
 
+# The accountant as WebAssembly is built once this has been; a tree keeps it.
+WASM=()
+wasm_libraries() {
+  local libraries
+  command -v dpkg-query >/dev/null || return 0
+  say "Building libraries for WebAssembly, once (log: $LOG/wasm.log)"
+  if libraries=$(nice wasm/libraries.sh 2>"$LOG/wasm.log"); then
+    WASM=(-DDPLEDGER_WASM_LIBRARIES="$libraries")
+  else
+    tail -n 5 "$LOG/wasm.log" >&2
+    say "The accountant as WebAssembly is left out: its libraries cannot be built."
+  fi
+}
+
 # build_release <target>...
 # QUICK_BUILD=ON: in few, little optimised files (CMakeLists.txt). Else warnings are errors, as in CI; a first build
 # does not end at a warning that another compiler has.
@@ -61,7 +75,7 @@ build_release() {
   local quick=${QUICK_BUILD-OFF} strict=ON
   if [ "$quick" = ON ]; then strict=OFF; fi
   say "Building in build/release (log: $LOG/build.log)"
-  { cmake --preset release -DDPLEDGER_WARNINGS_AS_ERRORS="$strict" -DDPLEDGER_QUICK_BUILD="$quick" &&
+  { cmake --preset release "${WASM[@]}" -DDPLEDGER_WARNINGS_AS_ERRORS="$strict" -DDPLEDGER_QUICK_BUILD="$quick" &&
     cmake --build --preset release --target "$@"; } \
     2>&1 </dev/null | tee "$LOG/build.log" | show_progress ||
     { tail -n 40 "$LOG/build.log" >&2; fail "The build failed."; }
@@ -73,5 +87,6 @@ prepare() {
   export DEBIAN_FRONTEND=noninteractive
   # shellcheck disable=SC2086  # a list of words
   install_missing build $(has_node || echo page) ${PREPARE_STAGES-}
+  case " ${PREPARE_STAGES-} " in *" wasm "*) wasm_libraries ;; esac
   build_release "$@"
 }

@@ -1,0 +1,20 @@
+# Compiles for WebAssembly by Debian's clang and emscripten's C and C++ libraries, without emscripten's Python and
+# JavaScript (whose glue of 3.1.6 does not start in Node 18 or later): ../npm/instance.js is what starts a module.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+set(CMAKE_C_COMPILER clang-14)
+set(CMAKE_CXX_COMPILER clang++-14)
+set(CMAKE_C_COMPILER_TARGET wasm32-unknown-emscripten)
+set(CMAKE_CXX_COMPILER_TARGET wasm32-unknown-emscripten)
+set(CMAKE_AR llvm-ar-14)
+set(CMAKE_RANLIB llvm-ranlib-14)
+set(CMAKE_SYSROOT /usr/share/emscripten/cache/sysroot)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+# As emcc calls clang. What throws aborts the module: its owner makes a new one.
+set(flags "-D__EMSCRIPTEN_major__=3 -D__EMSCRIPTEN_minor__=1 -D__EMSCRIPTEN_tiny__=6 -DEMSCRIPTEN -Dunix -D__unix")
+string(APPEND flags " -fignore-exceptions -mllvm -combiner-global-alias-analysis=false -mllvm -disable-lsr")
+string(APPEND flags " -fno-threadsafe-statics -ffunction-sections -fdata-sections")
+string(APPEND flags " -Xclang -iwithsysroot/include/compat")
+set(CMAKE_C_FLAGS_INIT "${flags}")
+set(CMAKE_CXX_FLAGS_INIT "${flags} -D_LIBCPP_ABI_VERSION=2")
