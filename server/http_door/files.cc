@@ -23,6 +23,14 @@ constexpr char kPolicy[] =
     "font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dpledger-worker";
 
+// The worker alone runs WebAssembly: the accountant (dashboard/src/verify/cost_check.ts).
+constexpr char kWorker[] = "/assets/worker.js";
+std::string PolicyOf(std::string_view path) {
+  std::string policy = kPolicy;
+  if (path == kWorker) policy.insert(policy.find("'self';") + 6, " 'wasm-unsafe-eval'");
+  return policy;
+}
+
 const std::map<std::string, std::string>& Types() {
   static const auto& types =
       *new std::map<std::string, std::string>{{".html", "text/html; charset=utf-8"},
@@ -35,6 +43,7 @@ const std::map<std::string, std::string>& Types() {
                                               {".woff2", "font/woff2"},
                                               {".txt", "text/plain; charset=utf-8"},
                                               {".wasm", "application/wasm"},
+                                              {".gz", "application/gzip"},
                                               {".map", "application/json"}};
   return types;
 }
@@ -87,13 +96,13 @@ absl::StatusOr<StaticFiles> StaticFiles::Read(const std::string& folder,
     if (bytes > kMaxBytes) return FieldError("http_files", "must hold at most 64 MiB");
     if (const size_t base = content.find(kBase); type->first == ".html" && base != content.npos)
       content.replace(base, kBase.size(), absl::StrCat("<base href=\"", prefix, "\">"));
-    files.files_[absl::StrCat("/", path.lexically_relative(folder).generic_string())] = {
-        .headers = {{"content-type", type->second},
-                    {"cache-control", "no-cache"},
-                    {"content-security-policy", kPolicy},
-                    {"cross-origin-opener-policy", "same-origin"},
-                    {"cross-origin-resource-policy", "same-origin"}},
-        .body = std::move(content)};
+    const std::string address = absl::StrCat("/", path.lexically_relative(folder).generic_string());
+    files.files_[address] = {.headers = {{"content-type", type->second},
+                                         {"cache-control", "no-cache"},
+                                         {"content-security-policy", PolicyOf(address)},
+                                         {"cross-origin-opener-policy", "same-origin"},
+                                         {"cross-origin-resource-policy", "same-origin"}},
+                             .body = std::move(content)};
   }
   if (error) return FieldError("http_files", absl::StrCat(folder, ": ", error.message()));
   return files;

@@ -55,6 +55,8 @@ class Page : public ::testing::Test {
     Write(folder_.path() + "/page/index.html", kIndex);
     Write(folder_.path() + "/page/assets/app.js", "run()");
     Write(folder_.path() + "/page/assets/style.css", "p{}");
+    Write(folder_.path() + "/page/assets/worker.js", "check()");
+    Write(folder_.path() + "/page/assets/accountant.wasm.gz", "packed");
     Write(folder_.path() + "/page/.secret.txt", "secret");
     Write(folder_.path() + "/secret.txt", "secret");
     fs::create_symlink(folder_.path() + "/secret.txt", folder_.path() + "/page/link.txt");
@@ -109,6 +111,15 @@ TEST_F(Page, NothingRunsButWhatComesFromTheServer) {
   }
   EXPECT_EQ(Get("/assets/app.js", "*/*").Header("content-type"), "text/javascript; charset=utf-8");
   EXPECT_EQ(Get("/assets/style.css", "*/*").Header("content-type"), "text/css; charset=utf-8");
+}
+
+TEST_F(Page, TheWorkerAloneRunsWebAssembly) {
+  StartWithPage();
+  std::map<std::string, std::string> policy = PolicyOf(Get("/assets/worker.js", "*/*"));
+  EXPECT_EQ(policy["script-src"], "'self' 'wasm-unsafe-eval'");
+  policy["script-src"] = "'self'";
+  EXPECT_EQ(policy, PolicyOf(Get("/", kBrowser)));
+  EXPECT_EQ(Get("/assets/accountant.wasm.gz", "*/*").Header("content-type"), "application/gzip");
 }
 
 // An address of the page names a thing in it, and is opened in a new tab, or sent to somebody.
