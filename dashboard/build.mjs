@@ -1,6 +1,7 @@
-// Builds the page: node build.mjs [--optional] WORK OUT
+// Builds the page: node build.mjs [--optional] [--accountant FILE] WORK OUT
 //   WORK  a folder for npm's packages and a copy of the sources; made if there is none
 //   OUT   what a server serves with --http-files, and the single-file verifier in verifier/
+//   --accountant  the accountant as WebAssembly (wasm/); without it, verifying recomputes no cost
 //   --optional  npm's packages cannot be fetched: says so, leaves OUT out, and is no failure
 // Fails if the types do not hold or if the first load is above the budget.
 import { execFileSync } from "node:child_process";
@@ -17,20 +18,25 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { parseFolder, schemaOf, typesOf } from "./tools/proto_types.mjs";
 
 const BUDGET_KB = 60; // gzipped, of the scripts that the first view waits for
 const HERE = dirname(fileURLToPath(import.meta.url));
-const optional = process.argv.includes("--optional");
-const [work, out] = process.argv
-  .slice(2)
-  .filter((word) => word !== "--optional")
-  .map((folder) => resolve(folder));
+const { values, positionals } = parseArgs({
+  options: { optional: { type: "boolean" }, accountant: { type: "string" } },
+  allowPositionals: true,
+});
+const { optional } = values;
+const [work, out] = positionals.map((folder) => resolve(folder));
 if (!out) {
-  console.error("usage: node build.mjs [--optional] WORK OUT");
+  console.error("usage: node build.mjs [--optional] [--accountant FILE] WORK OUT");
   process.exit(2);
 }
+// Compressed here, because no server's door compresses; fetched or read when it is asked for.
+const accountant =
+  values.accountant && gzipSync(readFileSync(resolve(values.accountant)), { level: 9 });
 
 const npm = (words, timeout) =>
   execFileSync("npm", [...words, "--loglevel=error"], {
@@ -83,6 +89,8 @@ function prepare() {
     rmSync(join(work, name), { recursive: true, force: true });
     cpSync(join(HERE, name), join(work, name), { recursive: true });
   }
+  for (const file of ["instance.js", "instance.d.ts"])
+    cpSync(join(HERE, "../wasm/npm", file), join(work, "src/verify", file));
   const proto = parseFolder(join(HERE, "../proto/dpledger/v1"));
   writeFileSync(join(work, "src/api/types.ts"), typesOf(proto));
   writeFileSync(join(work, "src/api/schema.ts"), schemaOf(proto, "LedgerEntry"));
@@ -101,6 +109,7 @@ async function build() {
     jsx: "automatic",
     jsxImportSource: "preact",
     loader: { ".woff2": "file" },
+    define: { WITH_ACCOUNTANT: String(!!accountant) },
     logLevel: "warning",
   };
   rmSync(out, { recursive: true, force: true });
@@ -118,6 +127,7 @@ async function build() {
   });
   cpSync(join(work, "src/index.html"), join(out, "index.html"));
   cpSync(join(work, "src/icon.svg"), join(out, "assets/icon.svg"));
+  if (accountant) writeFileSync(join(out, "assets/accountant.wasm.gz"), accountant);
   cpSync(
     join(work, "node_modules/@fontsource-variable/inter/LICENSE"),
     join(out, "assets/inter-licence.txt"),
@@ -143,6 +153,11 @@ async function build() {
   await singleFile(esbuild, common);
 }
 
+const dataBlock = (bytes) =>
+  bytes
+    ? `<script type="application/gzip" id="accountant">${bytes.toString("base64")}</script>\n`
+    : "";
+
 // One HTML file that is opened from disk: everything inline, and a policy in it that lets nothing
 // else run.
 async function singleFile(esbuild, common) {
@@ -157,7 +172,7 @@ async function singleFile(esbuild, common) {
   const script = await esbuild.build({
     ...inMemory,
     entryPoints: ["src/verifier/main.tsx"],
-    define: { WORKER_SOURCE: JSON.stringify(worker.outputFiles[0].text) },
+    define: { ...common.define, WORKER_SOURCE: JSON.stringify(worker.outputFiles[0].text) },
   });
   const style = await esbuild.build({
     ...common,
@@ -170,7 +185,7 @@ async function singleFile(esbuild, common) {
   const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
   const policy = [
     "default-src 'none'",
-    `script-src ${hash(code)}`,
+    `script-src ${hash(code)}${accountant ? " 'wasm-unsafe-eval'" : ""}`,
     `style-src ${hash(css)}`,
     "worker-src blob:",
     "img-src data:",
@@ -180,6 +195,7 @@ async function singleFile(esbuild, common) {
   const html = readFileSync(join(work, "src/verifier/index.html"), "utf8")
     .replace("POLICY", policy.join("; "))
     .replace("STYLE", () => css)
+    .replace("ACCOUNTANT", () => dataBlock(accountant))
     .replace("SCRIPT", () => code);
   mkdirSync(join(out, "verifier"), { recursive: true });
   writeFileSync(join(out, "verifier/dpledger-verifier.html"), html);

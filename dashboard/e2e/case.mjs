@@ -1,7 +1,7 @@
 // What the cases share: a real server with real ledgers, a browser, and what is read off a page.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBrowser } from "./browser.mjs";
@@ -54,7 +54,9 @@ export const outcomes = (tab) =>
     ),
   );
 export const checked = (tab) =>
-  until(tab, () => document.querySelectorAll("[data-check]").length === 7);
+  until(tab, () => document.querySelectorAll("[data-check]").length === 8);
+// Whether a page was built with the accountant.
+export const recomputes = (page) => existsSync(join(page, "assets/accountant.wasm.gz"));
 export const own = (asked, base) =>
   assert.deepEqual(
     asked.filter(

@@ -92,7 +92,7 @@ try {
     await timed("verified", async () => {
       await tab.goto(`${server.base}/verify/default/long`);
       await tab.waitForFunction(
-        () => document.querySelectorAll("[data-check]").length === 7,
+        () => document.querySelectorAll("[data-check]").length === 8,
         undefined,
         { timeout: 120000 },
       );

@@ -316,7 +316,7 @@ export const cases = {
       await tab.waitForURL(/ComputeEpsilon/);
       assert.ok(JSON.parse(await tab.evaluate(() => document.body.innerText)).epsilon.upper > 0);
       await tab.goto(`${server.base}/verify/default/mine`);
-      await until(tab, () => document.querySelectorAll("[data-check]").length === 7);
+      await until(tab, () => document.querySelectorAll("[data-check]").length === 8);
       assert.equal(
         await tab.evaluate(() => document.querySelector("[data-check=entries]").dataset.outcome),
         "held",

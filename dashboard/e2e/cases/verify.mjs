@@ -6,7 +6,17 @@ import { createHash } from "node:crypto";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { checked, command, outcomes, says, text, until, onBrowser, onServer } from "../case.mjs";
+import {
+  checked,
+  command,
+  onBrowser,
+  onServer,
+  outcomes,
+  recomputes,
+  says,
+  text,
+  until,
+} from "../case.mjs";
 import { append, create, declared, fill, gaussian, nameOf, poisson, steps } from "../ledgers.mjs";
 import { sleep, startProgram, startServer } from "../server.mjs";
 
@@ -19,7 +29,7 @@ function keyOf(name, type) {
 
 export const cases = {
   "a ledger verifies from the server, and again as a continuation": onServer(
-    async ({ server, browser }) => {
+    async ({ server, browser, page }) => {
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/verify/default/adult-logistic-eps1`);
       await checked(tab);
@@ -28,6 +38,7 @@ export const cases = {
         registry: "held",
         entries: "held",
         formed: "held",
+        cost: recomputes(page) ? "held" : "none",
         history: "none",
         key: "none",
         witness: "none",
@@ -37,7 +48,12 @@ export const cases = {
       await tab.goto(`${server.base}/verify/default/keyboard-emoji`);
       await checked(tab);
       assert.equal((await outcomes(tab)).history, "held");
-      assert.match(await text(tab), /What it does not show[\s\S]*No accounting is done here/);
+      assert.match(
+        await text(tab),
+        recomputes(page)
+          ? /Recomputed here: ε is in \[[\d., ]+\] \(δ = 10⁻⁵, zero out one, fixed plan\). It/
+          : /no accounting is in this page[\s\S]*It was not recomputed here/,
+      );
       assert.deepEqual(trouble, []);
       // Another registry of the same name would be noticed: what this browser remembers is bent.
       await tab.evaluate(() => {
@@ -395,7 +411,7 @@ export const cases = {
           tab,
           ([outcome, tone]) =>
             document.querySelector("[data-check=key]")?.dataset.outcome === outcome &&
-            document.querySelectorAll("[data-check]").length === 7 &&
+            document.querySelectorAll("[data-check]").length === 8 &&
             document.querySelector(".verdict").className.trim() === `card verdict ${tone}`,
           [outcome, tone],
         );
@@ -533,7 +549,7 @@ export const cases = {
         await tab.setInputFiles("[aria-label='Statement file']", file(document));
         await tab.setInputFiles("[aria-label='Bundle file']", file(bundle));
         await says(tab, document);
-        await until(tab, () => document.querySelectorAll("[data-check]").length === 8);
+        await until(tab, () => document.querySelectorAll("[data-check]").length === 9);
         return [(await outcomes(tab)).document, await text(tab)];
       };
       const [held, words] = await check("register.bundle", "one.html");

@@ -10,6 +10,9 @@ import { givenKeys } from "../verify/note";
 import { sha256 } from "../verify/sha256";
 import { Drop, KeysField, useChecks, Verdict } from "../verify/verdict";
 
+// Beside the script, as data: what is no script asks no policy.
+const accountant = document.getElementById("accountant")?.textContent ?? undefined;
+
 function Verifier() {
   const [keys, setKeys] = useState("");
   const [file, setFile] = useState<File | undefined>();
@@ -17,7 +20,7 @@ function Verifier() {
   const [tries, setTries] = useState(0);
   const given = givenKeys(keys).keys.map((key) => key.text);
   const job = useMemo(
-    () => file && { file, given, kept: [], document },
+    () => file && { file, given, kept: [], document, accountant },
     [file, tries, document, given.join("\n")],
   );
   const running = useChecks(job);

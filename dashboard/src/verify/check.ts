@@ -4,6 +4,7 @@
 import { base64, hex, strictBase64 } from "../api/bytes";
 import { grouped } from "../text/numbers";
 import { dateWords } from "../text/dates";
+import { CostCheck } from "./cost_check";
 import { DocumentCheck, type Document } from "./document_check";
 import { EntriesCheck } from "./entries_check";
 import { FromBundle } from "./from_bundle";
@@ -18,7 +19,15 @@ import { consistent, same } from "./tree";
 // missing: what the reader asked for is not there. unfinished: the evidence is not whole.
 export type Outcome = "held" | "failed" | "none" | "missing" | "unfinished";
 type CheckId =
-  "signature" | "entries" | "formed" | "document" | "registry" | "history" | "key" | "witness";
+  | "signature"
+  | "entries"
+  | "formed"
+  | "document"
+  | "cost"
+  | "registry"
+  | "history"
+  | "key"
+  | "witness";
 export interface Check {
   id: CheckId;
   outcome: Outcome;
@@ -45,6 +54,8 @@ export interface Job {
   kept: string[]; // that the reader trusts, of whatever server
   seen?: Record<string, Seen>; // by origin
   document?: Document; // that the ledger, a register of statements, must hold
+  delta?: number; // at which ε is recomputed, where nothing states one
+  accountant?: string; // the module in base 64, compressed, where nothing can be fetched
 }
 export interface End {
   size: string;
@@ -64,6 +75,7 @@ const TITLES: Record<CheckId, string> = {
   entries: "All entries",
   formed: "Well formed",
   document: "Document",
+  cost: "Cost",
   history: "Same history as before",
   key: "Key",
   witness: "Witness",
@@ -86,6 +98,7 @@ class Checks {
   private readonly made = new Set<CheckId>();
   step: CheckId = "signature"; // that is being made: what fails now fails it
   entries: EntriesCheck | undefined;
+  private recomputed: CostCheck | undefined;
   private readonly source: Source;
 
   constructor(
@@ -117,6 +130,7 @@ class Checks {
     const trusted = brought.filter((key) => key.type === LOG_KEY);
     const signers = await this.signature(opening, trusted, verify, own);
     await this.registryAndEntries(opening);
+    await this.cost(opening);
     await this.history(opening);
     this.key(opening, trusted, signers);
     await this.witness(opening, brought, verify);
@@ -176,7 +190,8 @@ class Checks {
     this.step = "entries";
     const total = Number(ledger.size);
     const document = this.job.document && new DocumentCheck(this.job.document);
-    const entries = new EntriesCheck(points, total, document);
+    this.recomputed = await CostCheck.begin(this.job.accountant);
+    const entries = new EntriesCheck(points, total, document, this.recomputed);
     this.entries = entries;
     let [bytes, shown] = [0, 0];
     await this.source.entries(entries, (more) => {
@@ -216,6 +231,18 @@ class Checks {
       const { outcome, text } = document.verdict(ledger.origin);
       this.report("document", outcome, text);
     }
+  }
+
+  // What the entries cost, of the ledger as its server names it.
+  private async cost({ ledger, registry }: Opening) {
+    this.step = "cost";
+    if (this.entries!.wrong) {
+      return this.report("cost", "none", "Not recomputed here: the ledger is not well formed.");
+    }
+    const claim = await this.source.claim(ledger.size, this.job.delta);
+    const name = ledger.origin.slice(registry.origin.length + 1);
+    const { outcome, text } = this.recomputed!.verdict(name, ledger.root, claim, this.job.delta);
+    this.report("cost", outcome, text);
   }
 
   private async history({ registry }: Opening) {

@@ -1,5 +1,7 @@
 // A ledger's evidence out of a bundle (docs/formats.md, section 6).
 import { strictBase64 } from "../api/bytes";
+import type { ComputeEpsilonResponse } from "../api/types";
+import type { Claim } from "./cost_check";
 import { TILE, tilePath, type EntriesCheck } from "./entries_check";
 import { Difference, parseKeys, parseNote, type Note, type VerifierKey } from "./note";
 import { included, type Proved } from "./registry";
@@ -7,8 +9,11 @@ import type { Opening, Source } from "./source";
 import { noBundle, TarReader } from "./tar";
 import { same } from "./tree";
 
+const MOST_STATEMENT = 1 << 20; // bytes that are read of it
+
 export class FromBundle implements Source {
   private readonly tar: TarReader;
+  private statement: string | undefined;
   constructor(file: Blob) {
     this.tar = new TarReader(file);
   }
@@ -99,7 +104,25 @@ export class FromBundle implements Source {
       if (found.name !== "events.jsonl" && found.name !== "statement.json") {
         throw new Difference("the bundle has a member that does not belong there");
       }
-      await this.tar.skip(found.size, progress); // for reading only: nobody signed it
+      if (found.name === "statement.json" && found.size <= MOST_STATEMENT) {
+        this.statement = new TextDecoder().decode(
+          await this.tar.content(found.size, MOST_STATEMENT),
+        );
+      } else await this.tar.skip(found.size, progress); // for reading only: nobody signed it
     }
+  }
+
+  async claim(): Promise<Claim> {
+    const who = "statement.json";
+    if (this.statement === undefined)
+      return { who, none: "The bundle has no statement to hold against it." };
+    try {
+      const answer = JSON.parse(this.statement) as ComputeEpsilonResponse;
+      const delta = Number(answer.delta);
+      if (answer.epsilon && delta > 0 && delta < 1) return { who, answer };
+    } catch {
+      // No JSON.
+    }
+    return { who, none: "Its statement.json is no answer of ε, and was not compared." };
   }
 }

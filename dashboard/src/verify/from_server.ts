@@ -2,6 +2,7 @@
 import { fromBase64, joined, strictBase64 } from "../api/bytes";
 import type { MethodName, Request as Asked, Response as Answer } from "../api/client";
 import { grouped } from "../text/numbers";
+import type { Claim } from "./cost_check";
 import { TILE, tilePath, type EntriesCheck } from "./entries_check";
 import { Difference, parseKeys, parseNote } from "./note";
 import { Lost, type Opening, type Source } from "./source";
@@ -128,6 +129,18 @@ export class FromServer implements Source {
         waiting = [];
       }
       progress(bytes);
+    }
+  }
+
+  // Who may read a ledger's entries may not always ask what they cost.
+  async claim(size: bigint, delta?: number): Promise<Claim> {
+    const who = "the server";
+    const subject = { ledgers: [this.at.ledger], upToSequence: String(size) };
+    try {
+      const answer = await this.call("AccountingService/ComputeEpsilon", { subject, delta });
+      return { who, answer };
+    } catch (error) {
+      return { who, none: `It was not compared: ${(error as Error).message}.` };
     }
   }
 

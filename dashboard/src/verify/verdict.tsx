@@ -237,14 +237,19 @@ export function Verdict(props: VerdictProps) {
               of={[
                 "Nobody changed, removed or reordered an entry after it was signed, as far as " +
                   "this key tells.",
+                holds("cost") &&
+                  "The cost above follows from these entries: it was recomputed here, by the " +
+                    "accountant itself.",
                 holds("history") &&
                   "Since this browser first looked, nothing that it saw was rewritten.",
                 holds("key") && "A key that you trust signed it.",
                 holds("witness") && "A witness that you trust saw the same registry.",
                 source === "server"
                   ? `${entriesText(end.size)} and no others make up the ledger at this checkpoint.`
-                  : "Its readable copies (events.jsonl, statement.json) were not compared: " +
-                    "nobody signs them.",
+                  : holds("cost")
+                    ? "Its readable copy events.jsonl was not compared: nobody signs it."
+                    : "Its readable copies (events.jsonl, statement.json) were not compared: " +
+                      "nobody signs them.",
               ]}
             />
           </Card>
@@ -258,10 +263,12 @@ export function Verdict(props: VerdictProps) {
                   </>
                 ),
                 !holds("witness") && "That others see this same history: that takes a witness.",
-                <>
-                  That any number of the cost follows from the entries. No accounting is done here;{" "}
-                  <code>dpledger ledger verify</code> does it, from a bundle.
-                </>,
+                !holds("cost") && (
+                  <>
+                    That any number of the cost follows from the entries. It was not recomputed
+                    here; <code>dpledger ledger verify</code> does it, from a bundle.
+                  </>
+                ),
                 shows,
                 "That the trainer recorded all it did, and did what it recorded.",
               ]}

@@ -7,7 +7,7 @@ import { Chooser } from "../parts/chooser";
 import { download } from "../parts/download";
 import { A, Button, Card, Notice, Table, Title } from "../parts/parts";
 import { urlOf } from "../prefix";
-import { go, keeping, ledgerAddress, place, setQuery, verifyAddress } from "../router";
+import { askedDelta, go, keeping, ledgerAddress, place, setQuery, verifyAddress } from "../router";
 import { fullName, Name, shortName } from "../text/names";
 import type { End } from "../verify/check";
 import { checkedHere, everythingSeen, keepKeys, keepSeen, keptKeys } from "../verify/kept";
@@ -20,15 +20,16 @@ export function Verify({ name }: { name?: string }) {
   const again = () => setTries(tries + 1);
   const keys = place.value.query.get("keys") ?? "";
   const given = givenKeys(keys).keys.map((key) => key.text);
+  const delta = askedDelta();
   useEffect(() => setFile(undefined), [name]);
   // Anew for every key that is given or kept.
   const job = useMemo(() => {
     const kept = givenKeys(keptKeys.value.join("\n")).keys.map((key) => key.text);
-    const base = { given, kept, seen: everythingSeen() };
+    const base = { given, kept, seen: everythingSeen(), delta };
     if (file) return { ...base, file };
     const at = { base: location.origin + urlOf(""), headers: headers() };
     return name ? { ...base, server: { ...at, ledger: name } } : undefined;
-  }, [name, file, tries, given.join("\n"), keptKeys.value]);
+  }, [name, file, tries, delta, given.join("\n"), keptKeys.value]);
   const running = useChecks(job, ({ size, key, registry }: End) => {
     keepSeen(registry.origin, { size: registry.size, root: registry.root, key });
     if (!file && name) checkedHere.set(name, size);

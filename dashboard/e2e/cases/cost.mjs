@@ -1,0 +1,218 @@
+// ε recomputed by the page and by the verifier in one file: what agrees, what is false, and what
+// keeps the accountant from an answer, which is never red.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openPage } from "../browser.mjs";
+import { checked, command, onServer, outcomes, recomputes, text, until } from "../case.mjs";
+import { append, create, declared, gaussian } from "../ledgers.mjs";
+import { sleep } from "../server.mjs";
+
+const RUN = "adult-logistic-eps1";
+const oneFile = (page) => join(page, "verifier/dpledger-verifier.html");
+// A case that needs the accountant, which a page may have been built without.
+const withAccountant = (body) =>
+  onServer(async (at) => {
+    if (recomputes(at.page)) return body(at);
+    console.log("  (not run: the page was built without the accountant)");
+  });
+const costOf = async (tab) => {
+  await checked(tab);
+  const row = await tab.evaluate(() => document.querySelector("[data-check=cost]").innerText);
+  const verdict = await tab.evaluate(() => document.querySelector(".verdict").className.trim());
+  return { outcome: (await outcomes(tab)).cost, row, verdict };
+};
+const lookAt = async (tab, server, ledger) => {
+  await tab.goto(`${server.base}/verify/default/${ledger}`);
+  return costOf(tab);
+};
+const numbers = (words) =>
+  [...words.matchAll(/\[([\d.]+), ([\d.]+)\]/g)].map((found) => found.slice(1));
+const bundleOf = (bin, server, ledger, path) => {
+  const to = ["--server", server.address, "--output", path, "--delta", "1e-5"];
+  command(bin, "ledger", "export", ledger, ...to);
+  return readFileSync(path);
+};
+const give = async (tab, path, bytes) => {
+  writeFileSync(path, bytes);
+  await tab.evaluate(() =>
+    document.querySelectorAll("[data-check]").forEach((row) => row.setAttribute("data-before", "")),
+  );
+  await tab.setInputFiles("[aria-label='Bundle file']", []);
+  await tab.setInputFiles("[aria-label='Bundle file']", path);
+  await until(tab, () => !document.querySelector("[data-before]"));
+  return costOf(tab);
+};
+
+export const cases = {
+  "ε is recomputed here from a server's entries, and a smaller number is false": withAccountant(
+    async ({ server, browser }) => {
+      const { page: tab, context, trouble, asked } = await openPage(browser);
+      const module = () => asked.filter((one) => one.endsWith("accountant.wasm.gz")).length;
+      await tab.goto(`${server.base}/ledgers`);
+      await until(tab, () => document.querySelector("tbody tr"));
+      assert.equal(module(), 0, "no view but this one loads it");
+      const found = await lookAt(tab, server, RUN);
+      assert.equal(found.outcome, "held", found.row);
+      assert.match(
+        found.row,
+        /Recomputed here[\s\S]*add or remove one, fixed plan[\s\S]*agrees with the server’s/,
+      );
+      assert.match(await text(tab), /The cost above follows from these entries/);
+      assert.equal(module(), 1);
+      // As the command line has it, which read no page.
+      const subject = { ledgers: ["projects/default/ledgers/adult-logistic-eps1"] };
+      const { epsilon } = await server.call("AccountingService/ComputeEpsilon", {
+        subject,
+        delta: 1e-5,
+      });
+      const [[lower, upper]] = numbers(found.row);
+      assert.ok(Math.abs(upper - epsilon.upper) < 1e-9 * upper && lower <= epsilon.upper);
+
+      // At another δ, and of a plan that is not at its end.
+      await tab.goto(`${server.base}/verify/default/adult-night-run?delta=1e-7`);
+      const night = await costOf(tab);
+      assert.equal(night.outcome, "held", night.row);
+      assert.match(night.row, /that of the whole plan in \[[\s\S]*δ = 10⁻⁷[\s\S]*planned \[/);
+
+      // The server says less, or its answer is not to be had: false, or not compared.
+      const answers = (change) =>
+        context.route(/ComputeEpsilon$/, async (route) => {
+          const body = await (await route.fetch()).json();
+          change(body);
+          await route.fulfill({
+            status: 200,
+            contentType: "application/json",
+            body: JSON.stringify(body),
+          });
+        });
+      await answers(({ epsilon }) => {
+        epsilon.lower *= 0.999;
+        epsilon.upper *= 0.999;
+      });
+      const less = await lookAt(tab, server, RUN);
+      assert.deepEqual([less.outcome, less.verdict], ["failed", "card verdict bad"]);
+      assert.match(less.row, /What the server says is another number/);
+      assert.match(await text(tab), /cost failed[\s\S]*Do not rely on what this ledger shows/);
+      await context.unroute(/ComputeEpsilon$/);
+      await context.route(/ComputeEpsilon$/, (route) =>
+        route.fulfill({
+          status: 403,
+          contentType: "application/json",
+          body: '{"code":"permission_denied","message":"not yours to ask"}',
+        }),
+      );
+      const refused = await lookAt(tab, server, RUN);
+      assert.equal(refused.outcome, "held");
+      assert.match(refused.row, /It was not compared[\s\S]*not yours to ask/);
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "ε is recomputed from a bundle on one's own disk, and a changed statement is false":
+    withAccountant(async ({ server, browser, folder, bin, page }) => {
+      const path = join(folder, "run.bundle");
+      const good = bundleOf(bin, server, RUN, path);
+      const at = good.indexOf('"upper":', good.indexOf("statement.json\0"));
+      const bent = Buffer.from(good);
+      bent[at + 10] -= 1; // the first digit of ε's upper end, behind "0."
+      const statement = good.indexOf("statement.json\0");
+      const without = Buffer.concat([good.subarray(0, statement), Buffer.alloc(1024)]);
+      for (const address of [`${server.base}/verify`, `file://${oneFile(page)}`]) {
+        const { page: tab, context, trouble, asked } = await openPage(browser);
+        await tab.goto(address);
+        await until(tab, () => document.querySelector("input[type=file]"));
+        const found = await give(tab, path, good);
+        assert.equal(found.outcome, "held", found.row);
+        assert.match(found.row, /Recomputed here[\s\S]*agrees with statement.json’s/);
+        const changed = await give(tab, path, bent);
+        assert.equal(changed.outcome, "failed", changed.row);
+        assert.match(changed.row, /What statement.json says is another number/);
+        const alone = await give(tab, path, without);
+        assert.equal(alone.outcome, "held", alone.row);
+        assert.match(alone.row, /The bundle has no statement/);
+        if (address.startsWith("file:"))
+          assert.deepEqual(
+            asked.filter((one) => !/^(file|blob|data):/.test(one)),
+            [],
+          );
+        assert.deepEqual(trouble, []);
+        await context.close();
+      }
+    }),
+
+  "what the accountant cannot answer is grey, with its reason": withAccountant(
+    async ({ server, browser, folder, bin, page }) => {
+      await create(server, "unknown", declared("unknown", "example"));
+      await append(server, "unknown", [
+        gaussian(5),
+        { event: { mechanism: { unsupported: { description: "a new thing" } } } },
+      ]);
+      await sleep(600);
+      const { page: tab, context, trouble } = await openPage(browser);
+      for (const [ledger, why] of [
+        [
+          "adult-mlp-fine-tune",
+          /fork of projects\/default\/ledgers\/adult-mlp-eps2, whose first 501 entries/,
+        ],
+        ["unknown", /Not recomputed here: [^\n]*unsupported/i],
+      ]) {
+        const found = await lookAt(tab, server, ledger);
+        assert.deepEqual([found.outcome, found.verdict], ["none", "card verdict held"], found.row);
+        assert.match(found.row, why);
+        assert.match(await text(tab), /It was not recomputed here; dpledger ledger verify does it/);
+      }
+      assert.deepEqual(trouble, []);
+      // The module is not there, is none, or the policy does not let it run.
+      const policy = async (route) => {
+        const answer = await route.fetch();
+        const all = answer.headers();
+        const held = all["content-security-policy"].replace(" 'wasm-unsafe-eval'", "");
+        assert.notEqual(held, all["content-security-policy"]);
+        await route.fulfill({
+          response: answer,
+          headers: { ...all, "content-security-policy": held },
+        });
+      };
+      for (const [address, handler, why] of [
+        [
+          /accountant\.wasm\.gz$/,
+          (route) => route.fulfill({ status: 404 }),
+          /was not there \(404\)/,
+        ],
+        [
+          /accountant\.wasm\.gz$/,
+          (route) => route.fulfill({ body: "no module" }),
+          /the accountant cannot be read: /,
+        ],
+        [/worker\.js$/, policy, /a policy of this browser or page does not let WebAssembly run/],
+      ]) {
+        await context.route(address, handler);
+        const found = await lookAt(tab, server, RUN);
+        assert.deepEqual([found.outcome, found.verdict], ["none", "card verdict held"], found.row);
+        assert.match(found.row, why);
+        assert.equal((await outcomes(tab)).entries, "held");
+        await context.unroute(address);
+      }
+      // The same of the one file: without the word in its policy, and without the module.
+      const path = join(folder, "run.bundle");
+      const good = bundleOf(bin, server, RUN, path);
+      const whole = readFileSync(oneFile(page), "utf8");
+      for (const [change, why] of [
+        [(html) => html.replace(" 'wasm-unsafe-eval'", ""), /a policy of this browser or page/],
+        [
+          (html) => html.replace(/(id="accountant">)[^<]*/, "$1AAAA"),
+          /the accountant cannot be read: /,
+        ],
+      ]) {
+        const file = join(folder, "verifier.html");
+        writeFileSync(file, change(whole));
+        assert.notEqual(change(whole), whole);
+        await tab.goto(`file://${file}`);
+        const found = await give(tab, path, good);
+        assert.deepEqual([found.outcome, found.verdict], ["none", "card verdict held"], found.row);
+        assert.match(found.row, why);
+      }
+    },
+  ),
+};
