@@ -9,11 +9,12 @@ FROM ${BASE} AS build
 COPY deploy/debian-packages.txt /tmp/debian-packages.txt
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      $(sed -n 's/^\(build\|page\) //p' /tmp/debian-packages.txt) \
+      $(sed -n 's/^\(build\|page\|wasm\) //p' /tmp/debian-packages.txt) \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN cmake --preset release -DDPLEDGER_BUILD_TESTS=OFF -DDPLEDGER_BUILD_BENCH=OFF \
+# Without its libraries the page has no accounting in it, and says so.
+RUN cmake --preset release -DDPLEDGER_WASM_LIBRARIES="$(wasm/libraries.sh)" -DDPLEDGER_BUILD_TESTS=OFF -DDPLEDGER_BUILD_BENCH=OFF \
  && cmake --build --preset release --target dpledger dpledger-server dpledger-witness dp_sgd dashboard \
  && mkdir -p build/release/dashboard \
  && strip build/release/bin/dpledger build/release/bin/dpledger-server build/release/bin/dpledger-witness build/release/bin/dp_sgd \
