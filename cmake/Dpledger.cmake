@@ -84,7 +84,7 @@ endfunction()
 
 # Of wasm/module, another compiler's project:
 set(module ${PROJECT_SOURCE_DIR}/wasm/module)
-dpledger_record(wasm_module "${module}/ledger.cc;${module}/libcxx13.h;${module}/sha256.cc;${module}/system.c"
+dpledger_record(wasm_module "${module}/ledger.cc;${module}/libcxx13.h;${module}/system.c"
   "dpledger::accounting_call;dpledger::base;dpledger::events;dpledger::merkle;dpledger::questions;absl::strings;absl::time")
 
 dpledger_record(old_glibc "${PROJECT_SOURCE_DIR}/cmake/old_glibc.c" "")  # of self-contained libraries alone

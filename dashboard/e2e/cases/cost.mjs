@@ -29,7 +29,7 @@ const lookAt = async (tab, server, ledger) => {
 const numbers = (words) =>
   [...words.matchAll(/\[([\d.]+), ([\d.]+)\]/g)].map((found) => found.slice(1));
 const bundleOf = (bin, server, ledger, path) => {
-  const to = ["--server", server.address, "--output", path, "--delta", "1e-5"];
+  const to = ["--server", server.address, "--output", path, "--delta", "1e-6"];
   command(bin, "ledger", "export", ledger, ...to);
   return readFileSync(path);
 };
@@ -124,13 +124,16 @@ export const cases = {
         await until(tab, () => document.querySelector("input[type=file]"));
         const found = await give(tab, path, good);
         assert.equal(found.outcome, "held", found.row);
-        assert.match(found.row, /Recomputed here[\s\S]*agrees with statement.json’s/);
+        assert.match(
+          found.row,
+          /Recomputed here[\s\S]*δ = 10⁻⁶[\s\S]*agrees with statement.json’s/,
+        );
         const changed = await give(tab, path, bent);
         assert.equal(changed.outcome, "failed", changed.row);
         assert.match(changed.row, /What statement.json says is another number/);
         const alone = await give(tab, path, without);
         assert.equal(alone.outcome, "held", alone.row);
-        assert.match(alone.row, /The bundle has no statement/);
+        assert.match(alone.row, /δ = 10⁻⁵[\s\S]*The bundle has no statement/);
         if (address.startsWith("file:"))
           assert.deepEqual(
             asked.filter((one) => !/^(file|blob|data):/.test(one)),
