@@ -148,12 +148,14 @@ TEST_F(EvidenceCheckTest, StartRefusesWhatIsNotAsRegistered) {
     tampering_.checkpoint = [&](const std::string& log, auto& checkpoint) {
       if (log == NameOf(5) && checkpoint.ok()) change(*checkpoint);
     };
+    tampering_.all_checkpoints = [&](auto& all) { change(all[NameOf(5)]); };
     TamperedStore store(*store_, &tampering_);
     EXPECT_TRUE(absl::IsDataLoss(Notary::Open(InNoTime(), store).status())) << what;
   }
   tampering_.checkpoint = [&](const std::string& log, auto& checkpoint) {
     if (log == NameOf(5)) checkpoint = absl::NotFoundError("gone");
   };
+  tampering_.all_checkpoints = [&](auto& all) { all.erase(NameOf(5)); };
   TamperedStore store(*store_, &tampering_);
   EXPECT_TRUE(absl::IsDataLoss(Notary::Open(InNoTime(), store).status())) << "gone";
 }
