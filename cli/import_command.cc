@@ -24,9 +24,9 @@
 #include "cli/trust_flags.h"
 #include "events/names.h"
 #include "ledger_store/bundle/difference.h"
-#include "ledger_store/bundle/served_ledger.h"
 #include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/members.h"
+#include "ledger_store/bundle/served_ledger.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 
