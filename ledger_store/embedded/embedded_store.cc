@@ -16,6 +16,7 @@
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "ledger_store/embedded/commit_group.h"
+#include "ledger_store/embedded/commit_queue.h"
 #include "ledger_store/embedded/database.h"
 #include "ledger_store/embedded/embedded_checkpoints.h"
 #include "ledger_store/embedded/keys.h"

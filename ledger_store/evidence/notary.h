@@ -50,7 +50,7 @@ struct NotaryOptions {
   std::shared_ptr<const merkle::Ed25519PrivateKey> previous_key;
   // The registry's origin. Empty: unchanged, or DefaultOrigin for a new registry.
   std::string origin;
-  std::string checkpoint_file;  // the second place (start_check.h); empty: none, for tests
+  std::string checkpoint_file;  // the second place (checkpoint_file.h); empty: none, for tests
   std::string holder;           // names this process as a signer; unique among the signers
   absl::Duration lease = absl::Seconds(15);  // at least three rounds
   uint64_t max_entries =

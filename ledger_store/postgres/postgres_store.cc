@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
+#include "ledger_store/postgres/commit_queue.h"
 #include "ledger_store/postgres/database.h"
 #include "ledger_store/postgres/dataset_counts.h"
 #include "ledger_store/postgres/entries.h"

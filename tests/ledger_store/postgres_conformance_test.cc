@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "ledger_store/postgres/group_commit.h"
+#include "ledger_store/postgres/commit_queue.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "ledger_store/staging/operation.h"
 #include "tests/ledger_store/conformance_test.h"
