@@ -2,11 +2,8 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include <bit>
-#include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -15,7 +12,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "base/value_rules.h"
-#include "certify/laws.h"
+#include "certify/steps.h"
 #include "dpledger/v1/event.pb.h"
 #include "dpledger/v1/ledger.pb.h"
 
@@ -23,36 +20,11 @@ namespace dpledger::certify {
 namespace {
 
 constexpr slong kExactBits = 512;
-constexpr int kMostLevels = 32;
-constexpr double kMostRuns = 0x1p53;
-constexpr size_t kMostKinds = 64;
-constexpr uint64_t kMostAtoms = 4096;
-constexpr size_t kMostAtomsOfAll = 8192;
-
 using rules::Within;
-
-absl::Status Unknown(std::string_view what) {
-  return absl::UnimplementedError(absl::StrCat(ToAbsl(what), ": not covered by this checker"));
-}
-
-// Runs are whole numbers of at most 2^53: doubles hold them, and nothing is rounded away.
-absl::Status AddRuns(double more, double& runs) {
-  if (more > kMostRuns - runs) return Unknown("more than 2^53 runs");
-  runs += more;
-  return absl::OkStatus();
-}
-absl::Status MultiplyRuns(uint64_t times, double& runs) {
-  if (times > static_cast<uint64_t>(kMostRuns) / static_cast<uint64_t>(runs))
-    return Unknown("more than 2^53 runs");
-  runs *= static_cast<double>(times);
-  return absl::OkStatus();
-}
-
-bool Same(const Ball& a, const Ball& b) { return arb_equal(a.get(), b.get()); }
 
 class Reader {
  public:
-  explicit Reader(const Neighbours& neighbours) : to_(neighbours) {}
+  explicit Reader(const Neighbours& neighbours) : steps_(neighbours) {}
 
   absl::Status Read(const v1::Event& event) {
     ++lines_;
@@ -86,31 +58,16 @@ class Reader {
   absl::StatusOr<Claimed> Finish() {
     if (!released_) return FieldError("--events", "must hold an event");
     for (auto& [writer, round] : rounds_) RETURN_IF_ERROR(Close(round));
-    Claimed claimed;
+    Claimed claimed = steps_.Take();
     claimed.lines = lines_;
-    claimed.below = above_;
-    claimed.below.curves.clear();
-    claimed.below.pairs.clear();
-    for (size_t i = 0; i < above_.pairs.size(); ++i) {
-      if (!above_alone_.contains(i)) claimed.below.pairs.push_back(above_.pairs[i]);
-    }
-    claimed.below.variance = above_.variance + below_variance_;
-    claimed.reached = above_.curves.empty() && above_alone_.empty();
-    claimed.above = std::move(above_);
     return claimed;
   }
 
  private:
-  // With which probability a record is in a round, and how much farther apart the round's sums are
-  // then than by its own contribution.
-  struct Sampling {
-    Ball q = 1.0;
-    double times = 1;
-  };
   // A writer's round that is open, if any was.
   struct Round {
     std::optional<uint64_t> number;
-    Sampling sampling;
+    Steps::Sampling sampling;
     Ball square = 0.0;
   };
 
@@ -124,94 +81,18 @@ class Reader {
       case v1::Event::kRounds:
         return Within("rounds", Rounds(event.rounds()));
       case v1::Event::kMechanism:
-        return Within("mechanism", Mechanism(event.mechanism(), 1, 1));
+        return Within("mechanism", steps_.Mechanism(event.mechanism()));
       case v1::Event::KIND_NOT_SET:
         break;
     }
     return FieldError("kind", "must be set");
   }
 
-  bool replaced() const { return to_.adjacency == v1::REPLACE_ONE; }
-  // How much farther apart neighbours are than by one record's own contribution.
-  double Times() const { return static_cast<double>(to_.group_size) * (replaced() ? 2 : 1); }
-
-  // What one record changes of a round's sums over their noise, and the round's sampling.
-  absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count) {
-    const Ball& q = sampling.q;
-    const Ball square = one_record * sampling.times * sampling.times;
-    if (CertainlyAtMost(1.0, q)) {
-      above_.variance = above_.variance + square * Times() * Times() * count;
-      return absl::OkStatus();
-    }
-    if (to_.group_size > 1) return Unknown("Poisson-sampled Gaussians for groups of records");
-    const auto against =
-        replaced() ? SampledGaussian::Against::kOpposite : SampledGaussian::Against::kNothing;
-    const Ball mu = Sqrt(square);
-    for (SampledGaussian& step : above_.sampled) {
-      if (!Same(step.q, q) || !Same(step.mu, mu)) continue;
-      return AddRuns(count, step.count);
-    }
-    if (count > kMostRuns) return Unknown("more than 2^53 runs");
-    if (above_.sampled.size() == kMostKinds) return Unknown("more than 64 kinds of sampled steps");
-    above_.sampled.push_back({q, mu, against, count});
-    return absl::OkStatus();
-  }
-  // `event` but for its count says which pair it is.
-  absl::Status AddPair(Pair pair, v1::MechanismEvent event, double count) {
-    event.clear_count();
-    const auto [known, added] = places_.try_emplace(event.SerializeAsString(), above_.pairs.size());
-    if (added) {
-      atoms_ += pair.remove.atoms.size();
-      if (IsBoundAlone(event)) above_alone_.insert(above_.pairs.size());
-      above_.pairs.push_back(std::move(pair));
-    }
-    if (above_.pairs.size() > kMostKinds || atoms_ > kMostAtomsOfAll)
-      return Unknown("more than 64 pairs, or 8192 outcomes of all of them");
-    return AddRuns(count, above_.pairs[known->second].count);
-  }
-  // `rho` of a Gaussian that the curve allows.
-  void AddCurve(Curve curve, const Ball& rho, double count) {
-    curve.count = count;
-    above_.curves.push_back(std::move(curve));
-    below_variance_ = below_variance_ + Ball(2.0) * rho * count;
-  }
-
-  // (S/σ)² of one query.
-  absl::StatusOr<Ball> Square(const v1::SumQuery& query) const {
-    RETURN_IF_ERROR(rules::Positive("l2_norm_bound", query.l2_norm_bound()));
-    RETURN_IF_ERROR(rules::Positive("noise_stddev", query.noise_stddev()));
-    if (query.noise() != v1::GAUSSIAN && query.noise() != v1::ROUNDED_GAUSSIAN)
-      return Unknown("noise of the kind DISCRETE_GAUSSIAN");
-    const Ball mu = Ball(query.l2_norm_bound()) / query.noise_stddev();
-    return mu * mu;
-  }
-  absl::StatusOr<Sampling> SamplingOf(const v1::SamplingScheme& scheme) const {
-    if (scheme.has_full_batch()) return Sampling{};
-    // Of a batch of fixed size one record more takes another's place.
-    if (scheme.has_without_replacement() && to_.adjacency == v1::ADD_OR_REMOVE_ONE) {
-      const uint64_t size = scheme.without_replacement().sample_size();
-      const uint64_t population = scheme.population_size();
-      RETURN_IF_ERROR(rules::Count("scheme.population_size", population));
-      if (size >= 1 && size < population) {
-        return Sampling{Ball(static_cast<double>(size)) / static_cast<double>(population), 2};
-      }
-    }
-    if (!scheme.has_poisson()) {
-      const auto* field = scheme.GetReflection()->GetOneofFieldDescriptor(
-          scheme, scheme.GetDescriptor()->FindOneofByName("kind"));
-      if (field == nullptr) return FieldError("scheme.kind", "must be set");
-      return Unknown(absl::StrCat("the sampling scheme ", field->name()));
-    }
-    const double q = scheme.poisson().probability();
-    RETURN_IF_ERROR(rules::SamplingProbability("scheme.poisson.probability", q));
-    return Sampling{q};
-  }
-
   absl::Status Open(const v1::SamplingEvent& event, Round& round) {
     if (round.number.has_value() && event.round() <= *round.number)
       return FieldError("round", "must be above the last one: events of one writer, in order");
     RETURN_IF_ERROR(Close(round));
-    ASSIGN_OR_RETURN(round.sampling, SamplingOf(event.scheme()));
+    ASSIGN_OR_RETURN(round.sampling, steps_.SamplingOf(event.scheme()));
     round.number = event.round();
     return absl::OkStatus();
   }
@@ -220,276 +101,32 @@ class Reader {
       return FieldError("round", "must not be below the last one: events of one writer, in order");
     if (round.number != event.round()) RETURN_IF_ERROR(Close(round));
     round.number = event.round();
-    ASSIGN_OR_RETURN(const Ball square, Within("query", Square(event.query())));
+    ASSIGN_OR_RETURN(const Ball square, Within("query", steps_.Square(event.query())));
     round.square = round.square + square;
     return absl::OkStatus();
   }
   absl::Status Close(Round& round) {
     const Ball square = std::exchange(round.square, 0.0);
-    const Sampling sampling = std::exchange(round.sampling, {});
-    return CertainlyPositive(square) ? AddGaussian(square, sampling, 1) : absl::OkStatus();
+    const Steps::Sampling sampling = std::exchange(round.sampling, {});
+    return CertainlyPositive(square) ? steps_.AddGaussian(square, sampling, 1) : absl::OkStatus();
   }
   absl::Status Rounds(const v1::RoundsEvent& event) {
     RETURN_IF_ERROR(rules::Count("count", event.count()));
     RETURN_IF_ERROR(rules::NotEmpty("queries", event.queries_size()));
-    ASSIGN_OR_RETURN(const Sampling sampling, SamplingOf(event.scheme()));
+    ASSIGN_OR_RETURN(const Steps::Sampling sampling, steps_.SamplingOf(event.scheme()));
     Ball square = 0.0;
     for (int i = 0; i < event.queries_size(); ++i) {
       ASSIGN_OR_RETURN(const Ball one,
-                       Within(rules::Element("queries", i), Square(event.queries(i))));
+                       Within(rules::Element("queries", i), steps_.Square(event.queries(i))));
       square = square + one;
     }
-    return AddGaussian(square, sampling, static_cast<double>(event.count()));
+    return steps_.AddGaussian(square, sampling, static_cast<double>(event.count()));
   }
 
-  // `runs` of everything around it, at this depth of the tree.
-  absl::Status Mechanism(const v1::MechanismEvent& event, double runs, int level) {
-    if (level > kMostLevels) return FieldError("event", "must be at most 32 levels deep");
-    if (event.has_count()) RETURN_IF_ERROR(rules::Count("count", event.count()));
-    double count = runs;
-    RETURN_IF_ERROR(MultiplyRuns(event.has_count() ? event.count() : 1, count));
-    switch (event.kind_case()) {
-      case v1::MechanismEvent::kComposed:
-        RETURN_IF_ERROR(rules::NotEmpty("composed.events", event.composed().events_size()));
-        for (int i = 0; i < event.composed().events_size(); ++i) {
-          RETURN_IF_ERROR(Within(rules::Element("composed.events", i),
-                                 Mechanism(event.composed().events(i), count, level + 1)));
-        }
-        return absl::OkStatus();
-      case v1::MechanismEvent::kSelfComposed: {
-        const v1::SelfComposed& self = event.self_composed();
-        RETURN_IF_ERROR(rules::Count("self_composed.count", self.count()));
-        RETURN_IF_ERROR(MultiplyRuns(self.count(), count));
-        return Within("self_composed.event", Mechanism(self.event(), count, level + 1));
-      }
-      case v1::MechanismEvent::kPoissonSampled: {
-        Ball q = 1.0;
-        ASSIGN_OR_RETURN(const Ball square, SampledSquare(event.poisson_sampled(), q, level));
-        return AddGaussian(square, Sampling{q}, count);
-      }
-      case v1::MechanismEvent::kGaussian:
-      case v1::MechanismEvent::kMatrixMechanism: {
-        ASSIGN_OR_RETURN(const Ball square, OneSquare(event));
-        return AddGaussian(square, {}, count);
-      }
-      case v1::MechanismEvent::kNoOp:
-        return absl::OkStatus();
-      case v1::MechanismEvent::kNonPrivate:
-        return AddPair(Everything(), event, count);
-      case v1::MechanismEvent::kZcdp:
-        return Within("zcdp", Zcdp(event.zcdp(), count));
-      case v1::MechanismEvent::kRenyiCurve:
-        return Within("renyi_curve", Renyi(event.renyi_curve(), count));
-      case v1::MechanismEvent::kDiscreteGaussian:
-        return Within("discrete_gaussian", DiscreteGaussian(event.discrete_gaussian(), count));
-      case v1::MechanismEvent::kSingleEpochTreeAggregation:
-        return Within("single_epoch_tree_aggregation",
-                      Tree(event.single_epoch_tree_aggregation(), count));
-      case v1::MechanismEvent::KIND_NOT_SET:
-        return FieldError("kind", "must be set");
-      default:
-        return WithPair(event, count);
-    }
-  }
-
-  // μ² of a Gaussian without sampling.
-  absl::StatusOr<Ball> OneSquare(const v1::MechanismEvent& event) const {
-    if (event.has_matrix_mechanism()) {
-      const v1::MatrixMechanism& matrix = event.matrix_mechanism();
-      if (matrix.encoder_case() != v1::MatrixMechanism::kSensitivity)
-        return Unknown("a matrix mechanism without a stated sensitivity");
-      v1::SumQuery query;  // the same three numbers
-      query.set_l2_norm_bound(matrix.sensitivity());
-      query.set_noise_stddev(matrix.noise_stddev());
-      query.set_noise(matrix.noise());
-      return Within("matrix_mechanism", Square(query));
-    }
-    const double noise = event.gaussian().noise_multiplier();
-    RETURN_IF_ERROR(rules::Positive("gaussian.noise_multiplier", noise));
-    const Ball mu = Ball(1.0) / noise;
-    return mu * mu;
-  }
-  // μ² of what runs on one sample, once. Samples of samples multiply q.
-  absl::StatusOr<Ball> SampledSquare(const v1::PoissonSampled& sampled, Ball& q, int level) const {
-    const double own = sampled.sampling_probability();
-    RETURN_IF_ERROR(rules::SamplingProbability("poisson_sampled.sampling_probability", own));
-    q = q * own;
-    if (sampled.event().has_poisson_sampled() && !replaced()) {
-      if (level >= kMostLevels) return FieldError("event", "must be at most 32 levels deep");
-      if (sampled.event().has_count() && sampled.event().count() != 1)
-        return Unknown("several samples of one sample");
-      return SampledSquare(sampled.event().poisson_sampled(), q, level + 1);
-    }
-    return Within("poisson_sampled.event", JointSquare(sampled.event(), 1, level + 1));
-  }
-  absl::StatusOr<Ball> JointSquare(const v1::MechanismEvent& event, double runs, int level) const {
-    if (level > kMostLevels) return FieldError("event", "must be at most 32 levels deep");
-    if (event.has_count()) RETURN_IF_ERROR(rules::Count("count", event.count()));
-    double count = runs;
-    RETURN_IF_ERROR(MultiplyRuns(event.has_count() ? event.count() : 1, count));
-    if (event.has_self_composed()) {
-      RETURN_IF_ERROR(rules::Count("self_composed.count", event.self_composed().count()));
-      RETURN_IF_ERROR(MultiplyRuns(event.self_composed().count(), count));
-      return JointSquare(event.self_composed().event(), count, level + 1);
-    }
-    if (event.has_composed()) {
-      RETURN_IF_ERROR(rules::NotEmpty("composed.events", event.composed().events_size()));
-      Ball sum = 0.0;
-      for (const v1::MechanismEvent& part : event.composed().events()) {
-        ASSIGN_OR_RETURN(const Ball square, JointSquare(part, count, level + 1));
-        sum = sum + square;
-      }
-      return sum;
-    }
-    if (!event.has_gaussian() && !event.has_matrix_mechanism())
-      return Unknown("a Poisson sample of anything but Gaussians");
-    ASSIGN_OR_RETURN(const Ball square, OneSquare(event));
-    return square * count;
-  }
-
-  absl::Status Zcdp(const v1::ZCDp& zcdp, double count) {
-    RETURN_IF_ERROR(rules::NonNegative("rho", zcdp.rho()));
-    RETURN_IF_ERROR(rules::NonNegative("xi", zcdp.xi()));
-    if (to_.group_size > 1) return Unknown("zcdp for groups of records");
-    AddCurve({zcdp.xi(), zcdp.rho(), {}, {}, 0}, zcdp.rho(), count);
-    return absl::OkStatus();
-  }
-  absl::Status Renyi(const v1::RenyiCurve& curve, double count) {
-    RETURN_IF_ERROR(rules::NotEmpty("orders", curve.orders_size()));
-    RETURN_IF_ERROR(rules::AsMany("epsilons", static_cast<size_t>(curve.epsilons_size()), "orders",
-                                  static_cast<size_t>(curve.orders_size())));
-    if (to_.group_size > 1) return Unknown("renyi_curve for groups of records");
-    Curve read = {0.0, 0.0, {}, {}, 0};
-    Ball rho = HUGE_VAL;
-    for (int i = 0; i < curve.orders_size(); ++i) {
-      const double last = i == 0 ? 1 : curve.orders(i - 1);
-      RETURN_IF_ERROR(rules::GreaterThan(last, rules::Element("orders", i), curve.orders(i)));
-      RETURN_IF_ERROR(
-          rules::NonNegativeOrInfinite(rules::Element("epsilons", i), curve.epsilons(i)));
-      read.orders.push_back(curve.orders(i)), read.epsilons.push_back(curve.epsilons(i));
-      rho = Min(rho, Ball(curve.epsilons(i)) / curve.orders(i));
-    }
-    if (!rho.IsFinite()) return Unknown("a Rényi curve that is infinite");
-    AddCurve(std::move(read), rho, count);
-    return absl::OkStatus();
-  }
-  // As zCDP (Canonne, Kamath, Steinke 2020, thm. 4). A Gaussian of the same curve is no bound
-  // below.
-  absl::Status DiscreteGaussian(const v1::DiscreteGaussian& noise, double count) {
-    RETURN_IF_ERROR(rules::Positive("sigma", noise.sigma()));
-    RETURN_IF_ERROR(rules::WholeIn(1, rules::kMaxWhole, "sensitivity", noise.sensitivity()));
-    if (noise.has_dimension())
-      RETURN_IF_ERROR(rules::WholeIn(1, rules::kMaxWhole, "dimension", noise.dimension()));
-    if (noise.dimension() == 1) return Unknown("discrete_gaussian of one dimension");
-    const Ball distance = Ball(static_cast<double>(noise.sensitivity())) * Times() / noise.sigma();
-    AddCurve({0.0, distance * distance / 2.0, {}, {}, 0}, 0.0, count);
-    return absl::OkStatus();
-  }
-  // A record is in one leaf of one tree, so in as many sums as that tree has levels.
-  absl::Status Tree(const v1::SingleEpochTreeAggregation& tree, double count) {
-    RETURN_IF_ERROR(rules::Positive("noise_multiplier", tree.noise_multiplier()));
-    RETURN_IF_ERROR(rules::NotEmpty("step_counts", tree.step_counts_size()));
-    if (to_.adjacency == v1::ADD_OR_REMOVE_ONE || to_.group_size > 1)
-      return Unknown("single_epoch_tree_aggregation under add-or-remove or for groups");
-    uint64_t most = 0;
-    for (int i = 0; i < tree.step_counts_size(); ++i) {
-      RETURN_IF_ERROR(rules::Count(rules::Element("step_counts", i), tree.step_counts(i)));
-      most = std::max<uint64_t>(most, tree.step_counts(i));
-    }
-    const Ball mu = Ball(1.0) / tree.noise_multiplier();
-    return AddGaussian(mu * mu * static_cast<double>(std::bit_width(most)), {}, count);
-  }
-
-  // Mechanisms that a pair bounds, which may be reached by none of them. CLAIM.md, section 5.
-  static bool IsBoundAlone(const v1::MechanismEvent& event) {
-    return event.has_sparse_vector() || event.has_exponential_mechanism() ||
-           event.has_permute_and_flip() || event.has_report_noisy_max();
-  }
-  absl::StatusOr<Pair> BoundOf(const v1::MechanismEvent& event) const {
-    if (event.has_sparse_vector()) {
-      ASSIGN_OR_RETURN(const Ball epsilon, SparseVector(event.sparse_vector()));
-      return EpsilonDeltaPair(epsilon, 0.0);
-    }
-    if (event.has_report_noisy_max()) {
-      const v1::ReportNoisyMax& choice = event.report_noisy_max();
-      RETURN_IF_ERROR(rules::Positive("noise_multiplier", choice.noise_multiplier()));
-      const Ball epsilon = Ball((choice.monotonic() ? 1 : 2) * Times()) / choice.noise_multiplier();
-      if (choice.noise() == v1::GUMBEL_NOISE) return BoundedRangePair(epsilon);
-      if (choice.noise() == v1::LAPLACE_NOISE || choice.noise() == v1::EXPONENTIAL_NOISE)
-        return LaplacePair(epsilon);
-      return FieldError("noise", "must be one of NoisyMaxNoise");
-    }
-    if (to_.group_size > 1) return Unknown("choices for groups of records");
-    const bool ranged = event.has_exponential_mechanism();
-    const double epsilon =
-        ranged ? event.exponential_mechanism().epsilon() : event.permute_and_flip().epsilon();
-    RETURN_IF_ERROR(rules::NonNegative("epsilon", epsilon));
-    if (epsilon == 0) return EpsilonDeltaPair(0.0, 0.0);
-    return ranged ? BoundedRangePair(epsilon) : LaplacePair(epsilon);
-  }
-  // Lyu, Su, Li 2017, thm. 4 and 5: it is ε-DP, however long the stream is.
-  absl::StatusOr<Ball> SparseVector(const v1::SparseVector& sparse) const {
-    RETURN_IF_ERROR(rules::Positive("threshold_noise", sparse.threshold_noise()));
-    RETURN_IF_ERROR(rules::Positive("query_noise", sparse.query_noise()));
-    RETURN_IF_ERROR(rules::Count("cutoff", sparse.cutoff()));
-    Ball answers;
-    arb_set_ui(answers.get(), sparse.cutoff());
-    const Ball ways = answers * (sparse.monotonic() ? 1.0 : 2.0);
-    return Ball(Times()) / sparse.threshold_noise() + ways * Times() / sparse.query_noise();
-  }
-
-  absl::Status WithPair(const v1::MechanismEvent& event, double count) {
-    const auto* kind = event.GetReflection()->GetOneofFieldDescriptor(
-        event, event.GetDescriptor()->FindOneofByName("kind"));
-    const std::string name = kind->name();
-    if (event.has_laplace()) {
-      const double noise = event.laplace().noise_multiplier();
-      RETURN_IF_ERROR(Within(name, rules::Positive("noise_multiplier", noise)));
-      return AddPair(LaplacePair(Ball(Times()) / noise), event, count);
-    }
-    if (event.has_discrete_laplace()) {
-      const v1::DiscreteLaplace& noise = event.discrete_laplace();
-      RETURN_IF_ERROR(Within(name, rules::Positive("noise_parameter", noise.noise_parameter())));
-      RETURN_IF_ERROR(
-          Within(name, rules::WholeIn(1, rules::kMaxWhole, "sensitivity", noise.sensitivity())));
-      const double distance = static_cast<double>(noise.sensitivity()) * Times();
-      if (distance > kMostAtoms) return Unknown("discrete_laplace of a distance above 4096");
-      return AddPair(DiscreteLaplacePair(noise.noise_parameter(), static_cast<uint64_t>(distance)),
-                     event, count);
-    }
-    if (IsBoundAlone(event)) {
-      ASSIGN_OR_RETURN(Pair bound, Within(name, BoundOf(event)));
-      return AddPair(std::move(bound), event, count);
-    }
-    if (to_.group_size > 1) return Unknown(name + " for groups of records");
-    if (event.has_epsilon_delta()) {
-      const v1::EpsilonDelta& stated = event.epsilon_delta();
-      RETURN_IF_ERROR(Within(name, rules::NonNegative("epsilon", stated.epsilon())));
-      RETURN_IF_ERROR(Within(name, rules::Probability("delta", stated.delta())));
-      return AddPair(EpsilonDeltaPair(stated.epsilon(), stated.delta()), event, count);
-    }
-    if (event.has_randomized_response() && to_.adjacency != v1::ADD_OR_REMOVE_ONE) {
-      const v1::RandomizedResponse& response = event.randomized_response();
-      const double noise = response.noise_parameter();
-      RETURN_IF_ERROR(Within(name, rules::Probability("noise_parameter", noise)));
-      RETURN_IF_ERROR(
-          Within(name, rules::WholeIn(2, rules::kMaxWhole, "num_buckets", response.num_buckets())));
-      return AddPair(replaced() ? RandomizedResponsePair(noise, response.num_buckets())
-                                : RandomizedResponseAgainstUniform(noise, response.num_buckets()),
-                     event, count);
-    }
-    return Unknown(name);
-  }
-
-  Neighbours to_;
-  Composition above_;
-  Ball below_variance_ = 0.0;
+  Steps steps_;
   uint64_t lines_ = 0;
-  bool released_ = false;                 // an event was read
-  std::map<std::string, Round> rounds_;   // by writer; events alone have none
-  size_t atoms_ = 0;                      // of all pairs
-  std::map<std::string, size_t> places_;  // of pairs
-  std::set<size_t> above_alone_;          // pairs that are a bound, and that no mechanism reaches
+  bool released_ = false;                // an event was read
+  std::map<std::string, Round> rounds_;  // by writer; events alone have none
 };
 
 }  // namespace
