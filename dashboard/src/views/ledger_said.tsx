@@ -1,7 +1,7 @@
 // What was said of a ledger over time: by operations, by statements and in lists, and what each
 // better method gave back.
 import type { ComponentChildren } from "preact";
-import { call } from "../api/client";
+import { everyPage } from "../api/client";
 import type { ComputeEpsilonResponse, Ledger, SaidAnswer } from "../api/types";
 import { useTask } from "../api/use_call";
 import { Chart, daysSince } from "../chart/chart";
@@ -16,13 +16,13 @@ import { adjacencyWords, regimeShort, unitsOf } from "../text/words";
 const MOST_ROWS = 12;
 async function readAll(ledger: string, delta: number, signal: AbortSignal): Promise<SaidAnswer[]> {
   const all: SaidAnswer[] = [];
-  let pageToken = "";
-  do {
-    const request = { ledger, delta, pageSize: 1000, pageToken };
-    const answer = await call("RecomputeService/ListAnswers", request, signal);
-    all.push(...(answer.answers ?? []));
-    pageToken = answer.nextPageToken ?? "";
-  } while (pageToken);
+  const request = { ledger, delta, pageSize: 1000 };
+  await everyPage(
+    "RecomputeService/ListAnswers",
+    request,
+    ({ answers = [] }) => void all.push(...answers),
+    signal,
+  );
   return all;
 }
 

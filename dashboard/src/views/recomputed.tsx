@@ -1,7 +1,7 @@
 // One operation: what it found of each ledger, beside what was said before.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { call, CallError } from "../api/client";
+import { call, CallError, everyPage } from "../api/client";
 import type { LedgerSummary, Operation, Recomputed as Result } from "../api/types";
 import { useCall, useTask } from "../api/use_call";
 import { ticksOf } from "../chart/scale";
@@ -19,13 +19,12 @@ import { Asked, State } from "./recompute";
 const MOST_READ = 20000;
 async function readAll(name: string, signal: AbortSignal): Promise<Result[]> {
   const all: Result[] = [];
-  let pageToken = "";
-  do {
-    const request = { name, pageSize: 1000, pageToken };
-    const answer = await call("RecomputeService/ListRecomputed", request, signal);
-    all.push(...(answer.results ?? []));
-    pageToken = answer.nextPageToken ?? "";
-  } while (pageToken && all.length < MOST_READ);
+  await everyPage(
+    "RecomputeService/ListRecomputed",
+    { name, pageSize: 1000 },
+    ({ results = [] }) => all.push(...results) < MOST_READ,
+    signal,
+  );
   return all;
 }
 
