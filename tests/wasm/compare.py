@@ -117,8 +117,8 @@ def differences(native, wasm, path=""):
         parts = [differences(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(native, wasm))]
     elif isinstance(native, float) and isinstance(wasm, float) and abs(native - wasm) <= 1e-6 * abs(native):
         return [], [(path, abs(native - wasm) / abs(native))]  # a solution, at its own place in the optimum's interval
-    elif isinstance(native, str) and isinstance(wasm, str) and NUMBER.sub("#", native) == NUMBER.sub("#", wasm):
-        return [], []  # a warning that says how wide the interval is
+    elif ".warnings[" in path and NUMBER.sub("#", str(native)) == NUMBER.sub("#", str(wasm)):
+        return [], []  # it says how wide the interval is
     else:
         return [f"{path}: {native} {wasm}"], []
     return [one for found, _ in parts for one in found], [one for _, found in parts for one in found]
