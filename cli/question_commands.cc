@@ -33,7 +33,9 @@ void AddEpsilon(flags::App& app, Command& chosen) {
                  "  dpledger epsilon --noise-multiplier 1 --sampling-probability .01 --steps 10000 "
                  "--delta 1e-5\n"
                  "  dpledger epsilon --delta 1e-5 --events run.jsonl\n"
-                 "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --ledger mnist --json",
+                 "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --ledger mnist --json\n"
+                 "  dpledger epsilon --delta 1e-5 --server 127.0.0.1:7070 --dataset mnist "
+                 "--events planned.jsonl",
                  Epsilon, chosen);
   AddReal(command, "--delta", flags.given, kBelowOne, "in [0, 1)")->required();
   flags.question.AddTo(command);

@@ -239,7 +239,8 @@ absl::StatusOr<questions::Subject> RunFlags::Subject() const {
 void QuestionFlags::AddTo(flags::App& app) {
   run.AddTo(app);
   app.add_option("--events", events,
-                 "an event file: one event in proto JSON a line; - is standard input")
+                 "an event file: one event in proto JSON a line; - is standard input. Beside ledgers "
+                 "an event file or a run is what may be done yet, and counts with them")
       ->type_name("FILE");
   place.AddTo(app);
   AddLedgerNames(app, "--ledger", ledgers,
@@ -261,36 +262,25 @@ bool QuestionFlags::HasSubject() const {
 }
 
 void QuestionFlags::CheckSubject() const {
-  std::vector<std::string> given;
-  if (!run.GivenFlag().empty()) given.push_back(run.GivenFlag());
-  if (!events.empty()) given.push_back("--events");
-  if (!ledgers.empty()) given.push_back("--ledger");
-  if (!dataset.empty()) given.push_back("--dataset");
-  if (given.empty() && place.AtRest()) given.push_back("--store");
-  if (ledgers.empty() && dataset.empty() && !place.server.address.empty()) {
-    given.push_back("--server");
-  }
+  const std::string of_run = run.GivenFlag();
   RefuseIf(
-      given.empty(), "--noise-multiplier",
+      of_run.empty() && events.empty() && !OfLedgers() && !place.IsGiven(), "--noise-multiplier",
       "a question needs a run: give --noise-multiplier, --steps and --sampling-probability, or "
       "--events FILE, or --store PATH, or --server HOST:PORT with --ledger NAME or --dataset "
       "NAME");
-  constexpr char kOneOrTheOther[] = ": a question is about one or the other";
-  if (given.size() > 1) {
-    throw flags::ValidationError(given[0],
-                                 absl::StrCat("must not be given with ", given[1], kOneOrTheOther));
-  }
-  if (given[0] == "--events" || given[0] == run.GivenFlag()) {
-    RefuseIf(place.AtRest(), "--store",
-             absl::StrCat("must not be given with ", given[0], kOneOrTheOther));
-    if (given[0] == "--events") return;
-  }
-  if (OfLedgers() || given[0] == "--server") {
-    place.Check();
-    RequireWith("--server", "--ledger", OfLedgers());
-    return;
-  }
-  run.Check();
+  RefuseIf(!of_run.empty() && !events.empty(), of_run, "must not be given with --events");
+  RefuseIf(!ledgers.empty() && !dataset.empty(), "--ledger", "must not be given with --dataset");
+  if (!of_run.empty()) run.Check();
+  if (!OfLedgers() && !place.IsGiven()) return;
+  place.Check();
+  RequireWith("--server", "--ledger", OfLedgers());
+}
+
+absl::StatusOr<std::vector<v1::Event>> QuestionFlags::GivenEvents() const {
+  if (!run.GivenFlag().empty()) return run.Events();
+  if (events.empty()) return std::vector<v1::Event>();
+  ASSIGN_OR_RETURN(EventFile file, ReadEventFile(events));
+  return std::move(file.events);
 }
 
 absl::StatusOr<questions::Subject> QuestionFlags::LocalSubject() const {
@@ -299,6 +289,8 @@ absl::StatusOr<questions::Subject> QuestionFlags::LocalSubject() const {
 
 absl::StatusOr<v1::Subject> QuestionFlags::LedgersOf(const ServerCalls& calls) const {
   v1::Subject subject;
+  ASSIGN_OR_RETURN(const std::vector<v1::Event> given, GivenEvents());
+  subject.mutable_events()->Assign(given.begin(), given.end());
   subject.mutable_ledgers()->Add(ledgers.begin(), ledgers.end());
   subject.set_dataset(dataset);
   if (!ledgers.empty() || !dataset.empty()) return subject;

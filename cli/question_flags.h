@@ -73,8 +73,8 @@ struct QuestionFlags {
 
   void AddTo(flags::App& app);
   bool HasSubject() const;
-  // Throws flags::ValidationError unless the flags name exactly one subject: a run by its flags, an
-  // event file, ledgers of a server or at rest, or a data set there.
+  // Throws flags::ValidationError unless the flags name a subject: a run by its flags or an event
+  // file; ledgers of a server or at rest, or a data set there; or both, then together.
   void CheckSubject() const;
   // Whether it is about ledgers: at rest about all of them, if none is named.
   bool OfLedgers() const { return !ledgers.empty() || !dataset.empty() || place.AtRest(); }
@@ -83,6 +83,9 @@ struct QuestionFlags {
   // Precondition: OfLedgers().
   absl::StatusOr<v1::Subject> LedgersOf(const ServerCalls& calls) const;
   v1::AccountingOptions Options() const;
+
+ private:
+  absl::StatusOr<std::vector<v1::Event>> GivenEvents() const;
 };
 
 // The answer to `request`: computed here with `answer`, or asked of those who have the ledgers.
@@ -99,7 +102,11 @@ absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
   ServerCalls calls(flags.place);
   ASSIGN_OR_RETURN(*request.mutable_subject(), flags.LedgersOf(calls));
   absl::StatusOr<Response> response = calls.Ask(request);
-  if (response.ok()) calls.Assume(*response->mutable_details());
+  if (!response.ok()) return response;
+  calls.Assume(*response->mutable_details());
+  if (flags.run.GivenFlag().empty()) return response;
+  for (const std::string& one : flags.run.Assumptions())
+    response->mutable_details()->add_assumptions(one);
   return response;
 }
 

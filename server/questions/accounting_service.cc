@@ -37,8 +37,8 @@ absl::StatusOr<questions::Subject> AccountingService::OverDataset(
     const accountant::Limits& limits) {
   const std::string& dataset = subject.dataset();
   if (!ledgers_over_) return absl::UnimplementedError("dataset: this server knows no data sets");
-  if (!subject.ledgers().empty() || !subject.events().empty() || subject.up_to_sequence() != 0) {
-    return FieldError("dataset", "must be empty where ledgers, events or up_to_sequence are given");
+  if (!subject.ledgers().empty() || subject.up_to_sequence() != 0) {
+    return FieldError("dataset", "must be empty where ledgers or up_to_sequence are given");
   }
   ASSIGN_OR_RETURN(std::vector<std::string> ledgers, ledgers_over_(dataset, limits.deadline));
   const size_t found = ledgers.size();
@@ -61,7 +61,7 @@ absl::StatusOr<questions::Subject> AccountingService::OverDataset(
     return RetryAfter(absl::UnavailableError("dataset: a ledger over it was just made"),
                       "DATASET_CHANGED", absl::Seconds(1));
   }
-  return subjects_.GatherAll(ledgers, group_size, limits);
+  return subjects_.GatherAll(ledgers, group_size, limits, subject.events());
 }
 
 MayCount AccountingService::MayCountFor(const CallContext& call) const {

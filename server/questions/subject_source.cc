@@ -68,8 +68,10 @@ absl::StatusOr<questions::Subject> SubjectSource::Gather(const v1::Subject& subj
 
 absl::StatusOr<questions::Subject> SubjectSource::GatherAll(const std::vector<std::string>& ledgers,
                                                             uint64_t group_size,
-                                                            const accountant::Limits& limits) {
+                                                            const accountant::Limits& limits,
+                                                            const Events& events) {
   v1::Subject subject;
+  *subject.mutable_events() = events;
   for (const std::string& ledger : ledgers) subject.add_ledgers(ledger);
   return GatherChecked(subject, Of::kDataset, group_size, limits, nullptr);
 }

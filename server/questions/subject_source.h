@@ -44,10 +44,13 @@ class SubjectSource {
                                             const accountant::Limits& limits,
                                             const MayCount& may_count = nullptr);
   // The same, of all ledgers over a data set, however many (above a bound of their histories
-  // together, RESOURCE_EXHAUSTED, reason HISTORY_TOO_LARGE): budgets add nothing to their runs.
+  // together, RESOURCE_EXHAUSTED, reason HISTORY_TOO_LARGE), and of what-if events: budgets add
+  // nothing to their runs.
+  using Events = google::protobuf::RepeatedPtrField<v1::Event>;
   absl::StatusOr<questions::Subject> GatherAll(const std::vector<std::string>& ledgers,
                                                uint64_t group_size,
-                                               const accountant::Limits& limits);
+                                               const accountant::Limits& limits,
+                                               const Events& events = {});
 
   // The ledger with its ancestors, as ReadLineage (lineage.h). `size` 0: as far as it goes now.
   absl::StatusOr<Lineage> ReadLineage(const std::string& ledger, const accountant::Limits& limits,

@@ -491,6 +491,22 @@ TEST_F(Listing, QuestionAboutADataSetIsOfAllItsLedgers) {
   v1::ComputeEpsilonRequest both = Over("adult");
   both.mutable_subject()->add_ledgers(Name("l0"));
   EXPECT_TRUE(IsFieldError(ask(both), "subject.dataset", "must be empty where ledgers"));
+  // With what may be done yet: as if the same stood in one ledger more, and the totals of lists
+  // know nothing of it.
+  v1::ComputeEpsilonRequest more = Over("adult");
+  v1::RoundsEvent& rounds = *more.mutable_subject()->add_events()->mutable_rounds();
+  rounds.mutable_scheme()->mutable_poisson()->set_probability(0.01);
+  rounds.set_count(500);
+  rounds.add_queries()->set_l2_norm_bound(1);
+  rounds.mutable_queries(0)->set_noise_stddev(1.1);
+  ASSERT_TRUE(IsOk(ask(more)));
+  const v1::Interval planned = response.epsilon();
+  EXPECT_EQ(response.details().ledgers_size(), 105);
+  running_.Create(Name("next"), [this](v1::Declaration& declaration) { Plan(declaration); });
+  Rounds("next", 500);
+  ASSERT_TRUE(IsOk(ask(Over("adult"))));
+  EXPECT_EQ(response.details().ledgers_size(), 106);
+  EXPECT_EQ(response.epsilon().SerializeAsString(), planned.SerializeAsString());
 }
 
 // ---- Who may not see everything ----
