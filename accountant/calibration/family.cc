@@ -108,7 +108,7 @@ class Search {
     ASSIGN_OR_RETURN(Answer answer, ask(finely ? wanted : std::fmax(kFirstGap, wanted)));
     Tried point{Place(x), std::log(answer.value.upper())};
     if (!finely && !hard_ && IsRough(answer)) {
-      if (Tells(answer)) {
+      if (Tells(x, answer)) {
         point.log_epsilon += excess_;
       } else {
         const double first = point.log_epsilon;
@@ -121,7 +121,7 @@ class Search {
     if (answer.value.lower() > target_ && (!surely_missed_ || point.y > surely_missed_->y)) {
       surely_missed_ = point;
     }
-    if (IsSafe(answer)) {
+    if (IsSafe(x, answer)) {
       if (!safe_ || point.y <= safe_->y) {
         safe_ = point;
         at_safe_ = answer;
@@ -261,9 +261,11 @@ class Search {
 
  private:
   // Below by one gap, so that whoever asks again at the same gap, from an event whose parameters
-  // went through other roundings, is not told a hair more than the target.
-  bool IsSafe(const Answer& answer) const {
-    return answer.value.upper() <= target_ * (1 - options_.relative_gap);
+  // went through other roundings, is not told a hair more than the target. The safest value of all
+  // is one end of the domain, which no rounding moves.
+  bool IsSafe(double x, const Answer& answer) const {
+    const double gap = x == Value(greatest_) ? 0 : options_.relative_gap;
+    return answer.value.upper() <= target_ * (1 - gap);
   }
   double Aim() const { return std::log(target_) + std::log1p(-options_.relative_gap); }
   bool WantedReached() const { return at_safe_.value.RelativeGap() <= options_.relative_gap; }
@@ -273,8 +275,8 @@ class Search {
            answer.value.RelativeGap() > options_.relative_gap && answer.value.lower() > 0;
   }
   // On which side of the target a value is.
-  bool Tells(const Answer& answer) const {
-    return answer.value.lower() > target_ || IsSafe(answer);
+  bool Tells(double x, const Answer& answer) const {
+    return answer.value.lower() > target_ || IsSafe(x, answer);
   }
 
   // At least `step`, and beyond where the target is expected: with nothing to go by, ε falls about

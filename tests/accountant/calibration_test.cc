@@ -138,6 +138,25 @@ TEST(Calibration, NoNumberOfStepsMeetsTheTarget) {
   EXPECT_EQ(ReasonOf(found.status()).reason, "NO_SOLUTION");
 }
 
+// One Laplace mechanism of scale 1 costs hardly less than 1: less than a gap, which once was no
+// solution. Two cost about 2.
+TEST(Solve, TheSafestValueNeedsNoGap) {
+  const Family times{[](double count) {
+                       History history;
+                       history.Add("w", Mechanism{static_cast<uint64_t>(count), Laplace{1}});
+                       return Resolve(history, Adjacency::kZeroOut);
+                     },
+                     1, 0x1p53, /*unit=*/1};
+  for (const double target : {0.99999, 1.0, 1.5}) {
+    const auto found = Solve(times, target, 1e-5, {});
+    ASSERT_TRUE(found.ok()) << target << found.status();
+    EXPECT_EQ(found->value, 1) << target;
+    EXPECT_EQ(found->optimum.upper(), 1) << target;
+    EXPECT_LE(found->epsilon.value.upper(), target);
+  }
+  EXPECT_EQ(ReasonOf(Solve(times, 0.9998, 1e-5, {}).status()).reason, "NO_SOLUTION");
+}
+
 // A family says nothing about itself but its compositions: here a Laplace scale beside a Gaussian.
 TEST(Solve, FindsOutWhetherEpsilonGrows) {
   const auto gaussians = [](double z) -> absl::StatusOr<Composition> {
