@@ -4,11 +4,30 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { onServer, until } from "../case.mjs";
+import { onServer, says, text, until } from "../case.mjs";
+import { append, create, declared, poisson, rounds } from "../ledgers.mjs";
 
 const EMPTY = { filled: false };
 const field = (tab, label) =>
-  tab.locator("dialog label.field", { hasText: label }).locator("input");
+  tab
+    .locator("dialog label.field", { hasText: new RegExp(`^${label}`) })
+    .locator("input, textarea, select");
+const path = (name) => `events[0].rounds.${name}`;
+const plan = (fields) =>
+  `?open=${encodeURIComponent(`plan:${new URLSearchParams({ kind: "poisson", ...fields })}`)}`;
+// The first number of each answer that the drawer shows.
+const shown = (tab) =>
+  tab.evaluate(() =>
+    [...document.querySelectorAll("dialog .epsilon")].map((one) =>
+      Number(/([\d.]+)(?!.*[\d.])/.exec(one.innerText.replaceAll(",", ""))[1]),
+    ),
+  );
+const answers = (tab, count) =>
+  until(tab, (count) => document.querySelectorAll("dialog .epsilon").length === count, count);
+// Rounded to the safe side, and to no more than so many parts.
+const isAbove = (number, found) => {
+  assert.ok(number >= found && number < found * 1.001, `${number} for ${found}`);
+};
 
 export const cases = {
   "numbers are taken with a decimal comma, and refused in words where they could be two": onServer(
@@ -31,6 +50,9 @@ export const cases = {
       await tab.click("dialog button[type=submit]");
       await until(tab, () => document.querySelectorAll("dialog .warn-text").length === 4);
       assert.match((await wrong()).join("; "), /Rounds It must be a whole number/);
+      await field(tab, "Look for").selectOption({ label: "Rounds" });
+      assert.equal((await wrong()).length, 3, "what is looked for need not be right");
+      await field(tab, "Look for").selectOption({ label: "Noise multiplier" });
       assert.equal(new URL(tab.url()).searchParams.get("open"), "plan", "nothing was asked");
       await field(tab, "Target ε").fill("1,5");
       await field(tab, "δ").first().fill("0,000001");
@@ -42,7 +64,9 @@ export const cases = {
         new URL(tab.url()).searchParams.get("open").replace("plan:", ""),
       );
       assert.deepEqual(
-        ["epsilon", "delta", "sampling", "steps"].map((name) => inputs.get(name)),
+        ["epsilon", "delta", path("scheme.poisson.probability"), path("count")].map((name) =>
+          inputs.get(name),
+        ),
         ["1.5", "0.000001", "0.02", "1000"],
       );
       const answer = await server.call("AccountingService/Calibrate", {
@@ -53,10 +77,7 @@ export const cases = {
         steps: "1000",
         options: { adjacency: "ADD_OR_REMOVE_ONE", parameters: "FIXED" },
       });
-      const shown = await tab.evaluate(() => document.querySelector("dialog .epsilon").innerText);
-      const noise = Number(/([\d.]+)/.exec(shown)[1]);
-      const found = answer.noiseMultiplier;
-      assert.ok(noise >= found && noise < found * 1.0001, `${shown} for ${found}`);
+      isAbove((await shown(tab))[0], answer.noiseMultiplier);
       assert.deepEqual(trouble, []);
     },
   ),
@@ -75,13 +96,10 @@ export const cases = {
       };
       const run = (program, words, input) =>
         execFileSync(program, words, { encoding: "utf8", env, input, stdio: "pipe" });
-      for (const [solve, name] of [
-        ["noise", "noiseMultiplier"],
-        ["cost", "epsilon"],
-      ]) {
-        const inputs = "epsilon=1.5&noise=1.1&delta=0.000001&sampling=0.02&steps=500";
-        const plan = `plan:solve=${solve}&${inputs}`;
-        await tab.goto(`${server.base}/?open=${encodeURIComponent(plan)}`);
+      const noise = path("queries[0].noiseStddev");
+      const inputs = { epsilon: "1.5", delta: "0.000001", [path("count")]: "500" };
+      for (const find of [noise, path("count"), ""]) {
+        await tab.goto(`${server.base}/${plan({ ...inputs, find, [noise]: "1.1" })}`);
         await until(tab, () => document.querySelector("dialog pre.code"));
         const code = async (kind) => {
           await tab.click(`dialog .actions button >> text=${kind}`);
@@ -93,17 +111,122 @@ export const cases = {
           return tab.evaluate(() => document.querySelector("pre.code").textContent);
         };
         const said = JSON.parse(run("sh", ["-c", await code("curl")]));
-        const value = name === "epsilon" ? said.epsilon.upper : said[name];
-        assert.ok(value > 0.5 && value < 5, String(value));
-        const line = JSON.parse(run("sh", ["-c", `${(await code("Command line")).trim()} --json`]));
-        assert.equal(name === "epsilon" ? line.epsilon.upper : line[name], value);
+        const value = find ? said.value : said.epsilon.upper;
+        assert.ok(value > 0.5, String(value));
+        const line = JSON.parse(
+          run("sh", ["-c", (await code("Command line")).replace(" --events", " --json --events")]),
+        );
+        assert.equal(find ? line.value : line.epsilon.upper, value);
         const program = await code("Python");
         if (existsSync(join(python, "dpledger")) && existsSync("/usr/bin/python3"))
           assert.equal(Number(run("/usr/bin/python3", ["-"], program)), value);
-        const shown = await tab.evaluate(() => document.querySelector("dialog .epsilon").innerText);
-        const number = Number(/([\d.]+)/.exec(shown)[1]);
-        assert.ok(number >= value && number < value * 1.001, `${shown} for ${value}`);
+        isAbove((await shown(tab))[0], value);
       }
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "a data set is shown with what it has been through, and with the run": onServer(
+    EMPTY,
+    async ({ server, browser, bin }) => {
+      const name = 'o\'clock "data"';
+      const done = rounds(1000, poisson(0.01), 1.2);
+      await create(server, "done", declared(name, "patient", { planIndependent: true }));
+      await append(server, "done", [done]);
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/?open=plan`);
+      await field(tab, "Target ε").fill("2");
+      await field(tab, "Data set").pressSequentially("clock");
+      await until(tab, () => document.querySelectorAll("dialog datalist option").length === 1);
+      await field(tab, "Data set").fill(name);
+      assert.equal(await field(tab, "Neighbours").count(), 0, "the ledgers declare them");
+      await tab.click("dialog button[type=submit]");
+      await answers(tab, 4);
+      const [noise, total, before, alone] = await shown(tab);
+      const planned = (noise) => rounds(1000, { poisson: { probability: 0.01 } }, noise).event;
+      const cost = async (...events) => {
+        const options = { adjacency: "ADD_OR_REMOVE_ONE", parameters: "FIXED" };
+        const question = { subject: { events }, delta: 1e-5, options };
+        const { epsilon } = await server.call("AccountingService/ComputeEpsilon", question);
+        return epsilon.upper;
+      };
+      assert.ok(total <= 2.001 && total > 1.99, String(total));
+      // Written out, the same rounds cost what the drawer shows.
+      isAbove(before, await cost(done.event));
+      assert.ok((await cost(done.event, planned(noise))) <= 2);
+      assert.ok((await cost(done.event, planned(noise * 0.999))) > 2);
+      assert.ok(alone >= (await cost(planned(noise))) && alone < total);
+      assert.match(await text(tab), /protects\s+one patient/);
+      // Asked elsewhere: the quote in its name is no end of a word.
+      const code = await tab.evaluate(() => document.querySelector("pre.code").textContent);
+      const env = { ...process.env, PATH: `${bin}:${process.env.PATH}` };
+      const run = { encoding: "utf8", env, stdio: "pipe" };
+      assert.ok(execFileSync("sh", ["-c", code], run).includes("epsilon"));
+      await tab.click("dialog .actions button >> text=curl");
+      const curl = await tab.evaluate(() => document.querySelector("pre.code").textContent);
+      const { value } = JSON.parse(execFileSync("sh", ["-c", curl], run));
+      isAbove(noise, value);
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "every kind is planned: what it costs, and what keeps it to a target": onServer(
+    EMPTY,
+    async ({ server, browser }) => {
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/?open=plan`);
+      await until(tab, () => document.querySelector("dialog .plan-form"));
+      const options = (label) => field(tab, label).locator("option").allInnerTexts();
+      const kinds = (await options("What is planned")).slice(0, -1);
+      assert.ok(kinds.length > 18);
+      for (const kind of kinds) {
+        await tab.goto(`${server.base}/?open=plan`);
+        await field(tab, "What is planned").selectOption({ label: kind });
+        await field(tab, "Neighbours").selectOption("ZERO_OUT"); // every kind has an answer
+        const sought = (await options("Look for")).filter((one) => !/Rounds|often/.test(one));
+        for (const find of new Set([sought[0], "its cost"])) {
+          await field(tab, "Look for").selectOption({ label: find });
+          await tab.click("dialog button[type=submit]");
+          await until(tab, () => document.querySelector("dialog .epsilon-block"));
+          assert.equal(await tab.locator("dialog [role=alert]").count(), 0, `${kind}, ${find}`);
+          const found = await shown(tab);
+          assert.ok(found[find === "its cost" ? 0 : 1] > 0, `${kind}, ${find}`);
+          if (find !== "its cost") assert.ok(found[1] <= 1, `${kind}, ${find}: ${found}`);
+        }
+      }
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "other events are written as they are, and what is wrong with them is said": onServer(
+    EMPTY,
+    async ({ server, browser }) => {
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/?open=plan`);
+      await field(tab, "What is planned").selectOption({ label: "Other events, as JSON" });
+      const ask = async (lines) => {
+        await field(tab, "Events, one a line").fill(lines.join("\n"));
+        await tab.click("dialog button[type=submit]");
+      };
+      const gaussian = (noiseMultiplier) =>
+        JSON.stringify({ mechanism: { gaussian: { noiseMultiplier } } });
+      await ask([]);
+      await says(tab, "It must be at least one event.");
+      await ask([gaussian(4), "{"]);
+      await says(tab, "one JSON object a line, and line 2 is none");
+      await ask([gaussian("?"), gaussian("?")]);
+      await says(tab, 'one "?" at most, and there are 2');
+      await ask(['{"mechanism": {"gaussian": {"sigma": 2}}}']);
+      await says(tab, "sigma");
+      await ask([gaussian(4), "", gaussian("?")]);
+      await answers(tab, 2);
+      const [noise, cost] = await shown(tab);
+      // Two Gaussians are one whose noise is as if 1/z² were added up.
+      const joint = 1 / Math.sqrt(1 / 16 + 1 / noise ** 2);
+      assert.ok(cost <= 1 && Math.abs(joint / 3.7303 - 1) < 1e-3, `${noise}: ${joint}`);
+      await ask([gaussian(4), gaussian(5)]);
+      await answers(tab, 1);
+      assert.equal(await field(tab, "Target").count(), 0, "nothing is looked for");
       assert.deepEqual(trouble, []);
     },
   ),

@@ -8,7 +8,7 @@ import { append, create, declared, nameOf, rounds, poisson } from "../ledgers.mj
 import { startServer } from "../server.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PLAN = "plan:solve=noise&epsilon=1&delta=1e-5&sampling=0.01&steps=1000";
+const PLAN = "plan:kind=poisson&epsilon=1&delta=1e-5";
 const VIEWS = [
   "/",
   "/dataset?name=adult",
@@ -177,8 +177,13 @@ export const cases = {
       assert.match(await text(tab), /No budget bounds 1 run over this data set: e2e-free/);
       await tab.goto(`${server.base}/ledger/default/e2e-run`);
       await says(tab, "that its budget has granted it");
-      const asked = (steps) =>
-        `solve=cost&noise=1.1&delta=1e-5&sampling=0.01&steps=${steps}&budget=e2e-budget`;
+      const asked = (count) =>
+        new URLSearchParams({
+          find: "",
+          "events[0].rounds.queries[0].noiseStddev": "1.1",
+          "events[0].rounds.count": count,
+          budget: "e2e-budget",
+        });
       for (const [steps, said] of [
         [100, "It fits."],
         [1000000, "It does not fit."],

@@ -1,73 +1,109 @@
-// What may still be done: the noise for a target, or the cost of what is planned, and of choosing
-// the best of several runs. Its inputs stand in the address; nothing is recorded.
+// What may still be done: the number that meets a target, or the cost of what is planned, alone and
+// with what a data set has been through. Its inputs stand in the address; nothing is recorded.
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type {
-  AccountingOptions,
+  Adjacency,
   CalibrateRequest,
+  CalibrateResponse,
   ComputeBudgetResponse,
+  ComputeEpsilonRequest,
+  ComputeEpsilonResponse,
   Event,
 } from "../api/types";
+import { useFound } from "../api/find";
 import { useCall } from "../api/use_call";
+import { Chooser } from "../parts/chooser";
 import { Dialog } from "../parts/dialog";
-import { EpsilonBlock, Number_ } from "../parts/epsilon";
+import { EpsilonBlock, Number_, termsOf } from "../parts/epsilon";
 import { Button, Failed, Loading } from "../parts/parts";
 import { urlOf } from "../prefix";
 import { place, setQuery } from "../router";
-import { fullName, shortName } from "../text/names";
-import { grouped, number, textNear, textUp, typed, typedWhole } from "../text/numbers";
+import { fullName, Name, shortName } from "../text/names";
+import { grouped, number, textNear, textUp, typed } from "../text/numbers";
+import { adjacencyWords } from "../text/words";
 import { planCode } from "./plan_code";
+import {
+  fieldsOf,
+  KINDS,
+  labelOf,
+  OTHER,
+  planned,
+  readField,
+  readOther,
+  withFound,
+  type Planned,
+} from "./plan_kinds";
 
+// Those of every plan; the numbers of its kind stand beside them, by their paths.
 const FIELDS = {
-  solve: "noise",
+  kind: "poisson",
+  find: "events[0].rounds.queries[0].noiseStddev", // "": the cost
   epsilon: "1",
   delta: "1e-5",
-  sampling: "0.01",
-  steps: "1000",
-  noise: "1",
+  adjacency: "ADD_OR_REMOVE_ONE",
+  other: "",
   trials: "1",
+  dataset: "",
   budget: "",
 };
-type Inputs = typeof FIELDS;
-const OPTIONS: AccountingOptions = { adjacency: "ADD_OR_REMOVE_ONE", parameters: "FIXED" };
+type Inputs = typeof FIELDS & Record<string, string>;
+const ADJACENCIES: Adjacency[] = ["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "ZERO_OUT"];
 
-// What is wrong with a field's text: "" if nothing. Numbers are taken with a decimal comma.
+// Numbers are taken with a decimal comma.
 const NUMBERS = {
   epsilon: { holds: (x: number) => x > 0, must: "a number above 0, as 1 or 0,5" },
-  noise: { holds: (x: number) => x > 0, must: "a number above 0, as 1 or 0,5" },
   delta: { holds: (x: number) => x > 0 && x < 1, must: "between 0 and 1, as 1e-5 or 0,00001" },
-  sampling: { holds: (x: number) => x > 0 && x <= 1, must: "above 0 and at most 1, as 0,01" },
   trials: { holds: (x: number) => x >= 1, must: "at least 1" },
 };
 const isNumber = (name: string): name is keyof typeof NUMBERS => name in NUMBERS;
-function read(name: string, text: string): { value: string; wrong: string } {
-  if (name === "steps") {
-    const value = typedWhole(text) ?? "";
-    const wrong = Number(value) > 0 ? "" : "a whole number, without a comma or point: 1000";
-    return { value, wrong };
-  }
+// A field's text as programs write it, and what is wrong with it: "" if nothing.
+function read(inputs: Inputs, name: string): { value: string; wrong: string } {
+  const text = inputs[name];
+  if (name === "other" && inputs.kind === OTHER)
+    return { value: text, wrong: readOther(text).wrong };
+  const field = fieldsOf(inputs.kind).find(({ path }) => path === name);
+  if (field) return readField(field, text);
   if (!isNumber(name)) return { value: text.trim(), wrong: "" };
   const value = typed(text) ?? "";
   const { holds, must } = NUMBERS[name];
   return { value, wrong: value && holds(Number(value)) ? "" : must };
 }
+const plannedOf = (inputs: Inputs): Planned => {
+  if (inputs.kind === OTHER) return readOther(inputs.other);
+  const { kind, find, ...rest } = inputs;
+  return planned(kind, rest, find || undefined);
+};
+// Of the fields that count for what is looked for.
+const wrongOf = (inputs: Inputs) =>
+  Object.keys(inputs).filter(
+    (name) =>
+      name !== inputs.find &&
+      (name !== "epsilon" || plannedOf(inputs).hole) &&
+      read(inputs, name).wrong,
+  );
+const readAll = (inputs: Inputs) =>
+  Object.fromEntries(
+    Object.keys(inputs).map((name) => [name, read(inputs, name).value || inputs[name]]),
+  ) as Inputs;
+// With the numbers that a plan of this kind begins with where none are given.
+function ofKind(kind: string, given: Record<string, string>): Inputs {
+  const fields = fieldsOf(kind);
+  const numbers = Object.fromEntries(fields.map(({ path, start }) => [path, start]));
+  const known = Object.entries(given).filter(([name]) => name in FIELDS || name in numbers);
+  const inputs: Inputs = { ...FIELDS, ...numbers, ...Object.fromEntries(known), kind };
+  if (inputs.find && !(inputs.find in numbers)) inputs.find = "";
+  return inputs;
+}
 
 // open=plan:NAME=VALUE&… asks; open=plan does not yet.
 function given(): { inputs: Inputs; asked: boolean } {
   const text = (place.value.query.get("open") ?? "").replace(/^plan:?/, "");
-  const known = [...new URLSearchParams(text)].filter(([name]) => name in FIELDS);
-  const inputs: Inputs = { ...FIELDS, ...Object.fromEntries(known) };
+  const { kind = FIELDS.kind, ...rest } = Object.fromEntries(new URLSearchParams(text));
+  const inputs = ofKind(kind in KINDS ? kind : FIELDS.kind, rest);
   const wrong = wrongOf(inputs).length > 0; // an address that somebody wrote
-  return { inputs: readAll(inputs), asked: text !== "" && !wrong };
+  return { inputs: wrong ? inputs : readAll(inputs), asked: text !== "" && !wrong };
 }
-// Of the fields that count for what is looked for.
-const counts = ({ solve }: Inputs, name: string) =>
-  name !== (solve === "noise" ? "noise" : "epsilon");
-const wrongOf = (inputs: Inputs) =>
-  Object.entries(inputs).filter(([name, text]) => counts(inputs, name) && read(name, text).wrong);
-const readAll = (inputs: Inputs) =>
-  Object.fromEntries(
-    Object.entries(inputs).map(([name, text]) => [name, read(name, text).value || text]),
-  ) as Inputs;
 
 /** Whether a run fits into what is left of a budget. */
 function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
@@ -89,8 +125,9 @@ function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
 
 // The question as code, to be copied.
 function Code({ of: code }: { of: Record<string, string> }) {
-  const [shown, setShown] = useState("Python");
+  const [chosen, setShown] = useState("");
   const [copied, setCopied] = useState("");
+  const shown = chosen in code ? chosen : Object.keys(code)[0];
   const text = code[shown];
   const copy = () =>
     navigator.clipboard.writeText(text).then(
@@ -119,68 +156,159 @@ function Code({ of: code }: { of: Record<string, string> }) {
   );
 }
 
+// What was found, rounded away from what would cost more than the target.
+function Found({ label, of: answer }: { label: string; of: CalibrateResponse }) {
+  const value = number(answer.value);
+  const round = value > number(answer.optimum?.lower) ? "up" : "down";
+  return (
+    <p class="epsilon-line">
+      <span class="epsilon answer" title={String(value)}>
+        {label}{" "}
+        {Number.isInteger(value) ? grouped(value) : <Number_ of={value} round={round} digits={5} />}
+      </span>
+    </p>
+  );
+}
+
+// What is asked for these inputs; the costs once the events have all their numbers.
+function questionsOf({ dataset, budget, ...inputs }: Inputs, plan: Planned) {
+  const delta = Number(inputs.delta);
+  const options = { adjacency: inputs.adjacency as Adjacency, parameters: "FIXED" as const };
+  const target = { epsilon: Number(inputs.epsilon), delta, events: plan.events, hole: plan.hole };
+  // Of a data set, as its ledgers declare it.
+  const about = dataset ? { subject: { dataset } } : { options };
+  const calibrate: CalibrateRequest | undefined = plan.hole ? { ...target, ...about } : undefined;
+  const costs = (events: Event[]) => ({
+    alone: (adjacency = options.adjacency) => ({
+      subject: { events },
+      delta,
+      options: { ...options, adjacency },
+    }),
+    before: dataset ? { subject: { dataset }, delta } : undefined,
+    total: dataset ? { subject: { dataset, events }, delta } : undefined,
+    fits: budget ? { budget: fullName(budget), plan: events } : undefined,
+  });
+  return { calibrate, costs };
+}
+
+interface CostProps {
+  of?: ComputeEpsilonResponse;
+  delta: number;
+  children: ComponentChildren;
+}
+function Cost({ of: answer, delta, children }: CostProps) {
+  if (!answer?.epsilon) return null;
+  const { epsilon, details } = answer;
+  return (
+    <>
+      <h3>{children}</h3>
+      <EpsilonBlock epsilon={epsilon} details={details} terms={termsOf(details, delta)} />
+    </>
+  );
+}
+interface AskedProps {
+  of?: ComputeEpsilonRequest;
+  what: string;
+  children: ComponentChildren;
+}
+function Asked({ of: question, what, children }: AskedProps) {
+  const { data, error } = useCall("AccountingService/ComputeEpsilon", question);
+  if (!question) return null;
+  if (error) return <Failed error={error} what={what} />;
+  if (!data) return <Loading what={what} />;
+  return (
+    <Cost of={data} delta={number(question.delta)}>
+      {children}
+    </Cost>
+  );
+}
+
+function Answer({ inputs, delta = Number(inputs.delta) }: { inputs: Inputs; delta?: number }) {
+  const plan = plannedOf(inputs);
+  const { calibrate, costs } = questionsOf(inputs, plan);
+  const calibrated = useCall("AccountingService/Calibrate", calibrate);
+  const found = calibrated.data;
+  const solved = plan.hole && found ? withFound(plan, number(found.value)) : undefined;
+  const events = plan.hole ? solved : plan.events;
+  const of = events && costs(events);
+  const total = useCall("AccountingService/ComputeEpsilon", of?.total);
+  const adjacency = of?.total ? total.data?.details?.adjacency : (inputs.adjacency as Adjacency);
+  const alone = adjacency && of?.alone(adjacency);
+  const trials = of && Number(inputs.trials) > 1 && alone;
+  const tuned = useCall(
+    "AccountingService/ComputeTuningCost",
+    trials
+      ? { ...trials, trials: { negativeBinomial: { eta: 1, mean: Number(inputs.trials) } } }
+      : undefined,
+  );
+  const fits = useCall("AccountingService/ComputeBudget", of?.fits);
+  const asked = calibrate
+    ? { method: "AccountingService/Calibrate" as const, request: calibrate }
+    : of && {
+        method: "AccountingService/ComputeEpsilon" as const,
+        request: of.total ?? of.alone(),
+      };
+  const dataset = <Name of={inputs.dataset} />;
+  return (
+    <div class="section">
+      {calibrated.error && <Failed error={calibrated.error} what="the number" />}
+      {calibrate && !found && !calibrated.error && <Loading what="the number" />}
+      {found && <Found label={labelOf(plan.hole ?? "")} of={found} />}
+      {total.error && <Failed error={total.error} what="the cost with the data set" />}
+      {of?.total && !total.data && !total.error && <Loading what="the cost with the data set" />}
+      <Cost of={total.data} delta={delta}>
+        {dataset} with this run
+      </Cost>
+      {total.data && (
+        <p class="muted">
+          If its plan depends on no output of the others (<code>plan_independent</code>).
+        </p>
+      )}
+      <Asked of={of?.before} what="the cost so far">
+        {dataset} so far
+      </Asked>
+      <Asked of={alone || undefined} what="the cost">
+        This run alone
+      </Asked>
+      {asked && <Code of={planCode(inputs.kind, asked, location.origin + urlOf(""))} />}
+      {fits.error && <Failed error={fits.error} what="what fits into the budget" />}
+      {fits.data && <Fits of={fits.data} />}
+      {tuned.error && <Failed error={tuned.error} what="the cost of tuning" />}
+      <Cost of={tuned.data} delta={delta}>
+        Releasing the best of about {inputs.trials} such runs
+      </Cost>
+    </div>
+  );
+}
+
+function Dataset({ value, change }: { value: string; change: (text: string) => void }) {
+  const { datasets } = useFound(value).found;
+  return (
+    <Chooser label="Data set, if any" value={value} change={change}>
+      {datasets.map((name) => (
+        <option key={name} value={name} />
+      ))}
+    </Chooser>
+  );
+}
+
 export function Plan() {
   const { inputs, asked } = given();
   const [draft, setDraft] = useState(inputs);
   const [tried, setTried] = useState(!asked && place.value.query.get("open") !== "plan");
-  const [delta, samplingProbability] = [Number(inputs.delta), Number(inputs.sampling)];
-  const { steps } = inputs;
-  const solving = inputs.solve === "noise";
-  const calibrate: CalibrateRequest | undefined =
-    asked && solving
-      ? {
-          epsilon: Number(inputs.epsilon),
-          delta,
-          solve: "NOISE_MULTIPLIER",
-          samplingProbability,
-          steps,
-          options: OPTIONS,
-        }
-      : undefined;
-  const calibrated = useCall("AccountingService/Calibrate", calibrate);
-  const found = calibrated.data && number(calibrated.data.noiseMultiplier);
-  const noise = solving ? found : Number(inputs.noise);
-  const event: Event = {
-    rounds: {
-      scheme: { poisson: { probability: samplingProbability } },
-      queries: [{ l2NormBound: 1, noiseStddev: noise }],
-      count: steps,
-    },
-  };
-  const question =
-    asked && noise ? { subject: { events: [event] }, delta, options: OPTIONS } : undefined;
-  const cost = useCall("AccountingService/ComputeEpsilon", question);
-  const trials = { negativeBinomial: { eta: 1, mean: Number(inputs.trials) } };
-  const search = question && trials.negativeBinomial.mean > 1 ? { ...question, trials } : undefined;
-  const tuned = useCall("AccountingService/ComputeTuningCost", search);
-  const within = asked && noise && inputs.budget;
-  const fits = useCall(
-    "AccountingService/ComputeBudget",
-    within ? { budget: fullName(inputs.budget), plan: [event] } : undefined,
-  );
-  const terms = {
-    delta,
-    unit: ["record"],
-    adjacency: OPTIONS.adjacency,
-    regime: "FIXED_PLAN",
-  };
+  const change = (name: string) => (text: string) => setDraft({ ...draft, [name]: text });
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     setTried(true);
     if (wrongOf(draft).length === 0)
       setQuery({ open: `plan:${new URLSearchParams(readAll(draft))}` });
   };
-  const field = (name: keyof Inputs, label: string) => {
-    const wrong = tried && read(name, draft[name]).wrong;
+  const labelled = (name: string, label: string, control: ComponentChildren) => {
+    const wrong = tried && read(draft, name).wrong;
     return (
-      <label class="field">
+      <label class={name === "other" || name === "kind" ? "field wide-field" : "field"} key={name}>
         {label}
-        <input
-          value={draft[name]}
-          inputMode={name === "budget" ? "text" : "decimal"}
-          aria-invalid={!!wrong}
-          onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
-        />
+        {control}
         {wrong && (
           <span class="warn-text" role="alert">
             It must be {wrong}.
@@ -189,27 +317,69 @@ export function Plan() {
       </label>
     );
   };
+  const field = (name: string, label: string) =>
+    labelled(
+      name,
+      label,
+      <input
+        value={draft[name]}
+        inputMode={name === "budget" ? "text" : "decimal"}
+        aria-invalid={tried && !!read(draft, name).wrong}
+        onInput={(event) => change(name)(event.currentTarget.value)}
+      />,
+    );
+  const choice = (name: string, label: string, options: [string, string][]) =>
+    labelled(
+      name,
+      label,
+      <select
+        value={draft[name]}
+        onChange={({ currentTarget: { value } }) =>
+          setDraft(name === "kind" ? ofKind(value, draft) : { ...draft, [name]: value })
+        }
+      >
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>,
+    );
+  const fields = fieldsOf(draft.kind);
+  const isOther = draft.kind === OTHER;
+  const kinds = Object.entries(KINDS).map(([name, { title }]): [string, string] => [name, title]);
+  const sought = fields
+    .filter((one) => one.sought)
+    .map(({ path, label }): [string, string] => [path, label]);
   return (
     <Dialog drawer title="Plan a run" close={() => setQuery({ open: "" })}>
-      <p class="muted">Rounds of a Gaussian sum over Poisson samples. Nothing is recorded.</p>
+      <p class="muted">What it would cost, or what keeps it to a target. Nothing is recorded.</p>
       <form onSubmit={submit}>
         <div class="plan-form">
-          <label class="field">
-            Look for
-            <select
-              value={draft.solve}
-              onChange={(event) => setDraft({ ...draft, solve: event.currentTarget.value })}
-            >
-              <option value="noise">noise for a target</option>
-              <option value="cost">cost of a noise</option>
-            </select>
-          </label>
-          {draft.solve === "noise"
-            ? field("epsilon", "Target ε")
-            : field("noise", "Noise multiplier")}
+          {choice("kind", "What is planned", kinds)}
+          {!isOther && choice("find", "Look for", [...sought, ["", "its cost"]])}
+          {plannedOf(draft).hole && field("epsilon", "Target ε")}
           {field("delta", "δ")}
-          {field("sampling", "Sampling probability")}
-          {field("steps", "Rounds")}
+          {isOther &&
+            labelled(
+              "other",
+              'Events, one a line, "?" in place of what is looked for',
+              <textarea
+                rows={5}
+                spellcheck={false}
+                value={draft.other}
+                placeholder='{"mechanism": {"gaussian": {"noiseMultiplier": "?"}}}'
+                onInput={(event) => change("other")(event.currentTarget.value)}
+              />,
+            )}
+          {fields.map(({ path, label }) => path !== draft.find && field(path, label))}
+          {!draft.dataset.trim() &&
+            choice(
+              "adjacency",
+              "Neighbours",
+              ADJACENCIES.map((name) => [name, adjacencyWords(name)]),
+            )}
+          <Dataset value={draft.dataset} change={change("dataset")} />
           {field("trials", "Runs tried, on average")}
           {field("budget", "Budget, if any")}
         </div>
@@ -217,49 +387,7 @@ export function Plan() {
           Work it out
         </Button>
       </form>
-      {asked && (
-        <div class="section">
-          {calibrated.error && <Failed error={calibrated.error} what="the noise" />}
-          {solving && found !== undefined && (
-            <p class="epsilon-line">
-              <span class="epsilon answer">
-                noise multiplier <Number_ of={found} round="up" digits={5} />
-              </span>
-            </p>
-          )}
-          {cost.error && <Failed error={cost.error} what="the cost" />}
-          {!cost.data && !cost.error && !calibrated.error && <Loading what="the answer" />}
-          {cost.data?.epsilon && (
-            <EpsilonBlock epsilon={cost.data.epsilon} details={cost.data.details} terms={terms}>
-              <p class="muted">of one run of {grouped(Math.round(Number(steps)))} rounds</p>
-            </EpsilonBlock>
-          )}
-          {cost.data && (calibrate || question) && (
-            <Code
-              of={planCode(
-                inputs,
-                location.origin + urlOf(""),
-                calibrate
-                  ? { method: "AccountingService/Calibrate", request: calibrate }
-                  : { method: "AccountingService/ComputeEpsilon", request: question! },
-              )}
-            />
-          )}
-          {fits.error && <Failed error={fits.error} what="what fits into the budget" />}
-          {fits.data && <Fits of={fits.data} />}
-          {tuned.error && <Failed error={tuned.error} what="the cost of tuning" />}
-          {tuned.data?.epsilon && (
-            <>
-              <h3>Releasing the best of about {inputs.trials} such runs</h3>
-              <EpsilonBlock
-                epsilon={tuned.data.epsilon}
-                details={tuned.data.details}
-                terms={terms}
-              />
-            </>
-          )}
-        </div>
-      )}
+      {asked && <Answer key={JSON.stringify(inputs)} inputs={inputs} />}
     </Dialog>
   );
 }
