@@ -275,16 +275,18 @@ void ListingService::BeginTotals() {
   Totals(std::move(by_name), absl::InfinitePast());
 }
 
-absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const std::string& parent,
-                                                                         absl::Time now,
-                                                                         const CallContext& call) {
-  std::vector<v1::AttentionItem> items;
+absl::StatusOr<ListingService::Examined> ListingService::Attention(const std::string& parent,
+                                                                   absl::Time now,
+                                                                   const CallContext& call) {
+  Examined found;
+  std::vector<v1::AttentionItem>& items = found.items;
   for (const DamagedLedger& ledger : DamagedOf(parent, call)) AddAttention(ledger, items);
   std::map<std::string, LedgerRows> by_name;
   std::map<std::string, std::set<std::string>> projects_of;  // by data set
   RETURN_IF_ERROR(ForEachVisible(parent, "", call, [&](std::shared_ptr<const LedgerRow> row) {
     if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
     AddAttention(*row, now, items);
+    if (row->summary == nullptr || row->summary->size() < row->ledger.size()) ++found.unexamined;
     const std::string& name = row->ledger.name();
     projects_of[row->ledger.declaration().dataset()].insert(name.substr(0, name.find('/', 9)));
     by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
@@ -293,6 +295,9 @@ absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const s
   // As far as they are known.
   const std::vector<v1::DatasetSummary> datasets = Totals(std::move(by_name), now);
   AddAttention(datasets, items);
+  for (const v1::DatasetSummary& dataset : datasets) {
+    if (dataset.ledger_count() > 1 && dataset.refusal().reason() == kUnderWay) ++found.unexamined;
+  }
   if (state_for_ && parent == "projects/-") {
     if (const auto state = state_for_(call.caller); state.has_value())
       AddAttention(*state, now, items);
@@ -308,7 +313,7 @@ absl::StatusOr<std::vector<v1::AttentionItem>> ListingService::Attention(const s
     item.set_id(IdOf(item, projects));
   }
   if (notes_ != nullptr) RETURN_IF_ERROR(notes_->AddTo(items, call));
-  return items;
+  return found;
 }
 
 absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
@@ -316,11 +321,12 @@ absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
   ASSIGN_OR_RETURN(const PageAfter page, PageOf(request));
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
   const absl::Time now = absl::Now();
-  ASSIGN_OR_RETURN(std::vector<v1::AttentionItem> items, Attention(request.parent(), now, call));
+  ASSIGN_OR_RETURN(Examined examined, Attention(request.parent(), now, call));
 
   v1::ListAttentionResponse response;
+  response.set_unexamined(examined.unexamined);
   std::map<std::string, v1::AttentionItem> in_order;
-  for (v1::AttentionItem& item : items) {
+  for (v1::AttentionItem& item : examined.items) {
     std::string place = PlaceOf(item);
     in_order.emplace(std::move(place), std::move(item));
   }
@@ -352,7 +358,8 @@ absl::StatusOr<v1::AttentionItem> ListingService::NoteAttention(
   if (notes_ == nullptr) return absl::UnimplementedError("nothing keeps notes here");
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
   const absl::Time now = absl::Now();
-  ASSIGN_OR_RETURN(std::vector<v1::AttentionItem> items, Attention(parent, now, call));
+  ASSIGN_OR_RETURN(Examined examined, Attention(parent, now, call));
+  std::vector<v1::AttentionItem>& items = examined.items;
   const auto about = [&request](const v1::AttentionItem& item) {
     if (request.has_ledger()) return item.ledger() == request.ledger() && !item.ledger().empty();
     if (!item.ledger().empty()) return false;

@@ -104,8 +104,12 @@ class ListingService {
   std::vector<v1::DatasetSummary> Totals(std::map<std::string, LedgerRows> by_name,
                                          absl::Time deadline);
   // Of all that is in `parent`, in no order, with what was said of them.
-  absl::StatusOr<std::vector<v1::AttentionItem>> Attention(const std::string& parent,
-                                                           absl::Time now, const CallContext& call);
+  struct Examined {
+    std::vector<v1::AttentionItem> items;
+    uint64_t unexamined = 0;  // as in ListAttentionResponse
+  };
+  absl::StatusOr<Examined> Attention(const std::string& parent, absl::Time now,
+                                     const CallContext& call);
   std::string ResumeToken(uint64_t seen) const;
 
   LedgerTail& tail_;

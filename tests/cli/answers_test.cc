@@ -94,9 +94,12 @@ TEST_F(Answers, EveryCommandPrintsAMessage) {
       On({"ledger", "list", "--filter", "rounds > 0", "--order-by", "size"}));
   Expect<v1::ListDatasetsResponse>(On({"ledger", "datasets", "--project", "-"}));
   Expect<v1::ListAttentionResponse>(On({"attention"}));
-  const RunResult listed = Dpledger(On({"attention", "--json"}));
   v1::ListAttentionResponse attention;
-  ASSERT_TRUE(events::MessageFromJson(listed.out, "it", attention).ok()) << listed.err;
+  do {  // until all that was appended has been looked at
+    const RunResult listed = Dpledger(On({"attention", "--json"}));
+    attention.Clear();
+    ASSERT_TRUE(events::MessageFromJson(listed.out, "it", attention).ok()) << listed.err;
+  } while (attention.unexamined() > 0);
   ASSERT_GT(attention.items_size(), 0);
   Expect<v1::AttentionItem>(
       On({"acknowledge", attention.items(0).id(), "--text", "known", "--assign", "the night"}));

@@ -384,7 +384,7 @@ TEST(AnswerFields, OfListsAreThoseOfALine) {
   ExpectLine<v1::ListAttentionResponse>(
       {"items.reason", "items.ledger", "items.datasets", "items.title", "items.message", "items.id",
        "items.note.acknowledged", "items.note.assigned_to", "items.note.text", "items.note.caller",
-       "items.note.time.seconds"},
+       "items.note.time.seconds", "unexamined"},
       {{}});
   const Paths of_row = {"rows.steps", "rows.answer.noise_multiplier", "rows.answer.epsilon.upper",
                         "rows.noise_per_example"};

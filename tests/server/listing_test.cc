@@ -122,6 +122,13 @@ class Listing : public ::testing::Test {
     } while (!request.page_token().empty());
     return text;
   }
+  uint64_t Unexamined() {
+    v1::ListAttentionRequest request;
+    request.set_parent("projects/-");
+    v1::ListAttentionResponse response;
+    EXPECT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response)));
+    return response.unexamined();
+  }
   void Plan(v1::Declaration& declaration) { declaration.set_plan_independent(true); }
 
   RunningServer running_;
@@ -288,6 +295,7 @@ TEST_F(Listing, AttentionIsByGravityInPagesOfAnySize) {
                    Name("y"), "|SILENT ", Name("z"), "|SILENT projects/q/ledgers/c|");
   for (const uint32_t size : {1, 2, 3, 100}) EXPECT_EQ(Attention(size), all) << size;
   EXPECT_EQ(Attention(100, "projects/q"), "SILENT projects/q/ledgers/c|");
+  EXPECT_EQ(Unexamined(), 0u);
   v1::ListAttentionRequest request;
   request.set_parent("projects/-");
   request.set_page_token("x");
@@ -298,6 +306,19 @@ TEST_F(Listing, AttentionIsByGravityInPagesOfAnySize) {
   request.set_page_size(1001);
   EXPECT_TRUE(IsFieldError(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response),
                            "page_size", "at most 1000"));
+}
+
+class ListingWithoutSummaries : public Listing {
+ protected:
+  ListingWithoutSummaries() : Listing(RunningServer::SigningOnDemand()) {}
+};
+
+TEST_F(ListingWithoutSummaries, AttentionCountsWhatItDoesNotKnow) {
+  EXPECT_EQ(Unexamined(), 0u);
+  for (const char* id : {"a", "b", "c"}) {
+    running_.Create(Name(id), [id](v1::Declaration& d) { d.set_dataset(absl::StrCat("of ", id)); });
+  }
+  EXPECT_EQ(Unexamined(), 3u);
 }
 
 TEST_F(Listing, WhatIsAcknowledgedStandsLastAsLongAsTheSameIsTheMatter) {

@@ -8,7 +8,7 @@ import type { Shape, Tone } from "../parts/icon";
 import { A, Button, Card, Failed, Notice } from "../parts/parts";
 import { datasetAddress, ledgerAddress } from "../router";
 import { AndNames, Name, said, shortName, visible } from "../text/names";
-import { grouped, number } from "../text/numbers";
+import { grouped, number, plural } from "../text/numbers";
 
 interface Item {
   shape: Shape;
@@ -134,11 +134,17 @@ interface AttentionProps {
 }
 export function Attention({ of: list, witnessed, again }: AttentionProps) {
   const [about, setAbout] = useState<AttentionItem>();
-  const { items = [], total, acknowledged } = list;
+  const { items = [], total, acknowledged, unexamined } = list;
   const all = [...items.map(shown), ...(witnessed ? [] : [NO_WITNESS])];
   const more = number(total) - items.length;
   const open = number(total) - number(acknowledged) + (witnessed ? 0 : 1);
-  if (!all.length) return null;
+  const rest = number(unexamined) > 0 && (
+    <p class="footnote" style="padding: 8px 20px">
+      Not all: what {plural(number(unexamined), "ledger or data set", "ledgers and data sets")} cost
+      is not known yet.
+    </p>
+  );
+  if (!all.length) return rest || null;
   return (
     <Card
       flush
@@ -166,6 +172,7 @@ export function Attention({ of: list, witnessed, again }: AttentionProps) {
           and {grouped(more)} more, none graver: <code>dpledger attention</code> lists them all
         </p>
       )}
+      {rest}
       {about && (
         <Say
           of={about}
