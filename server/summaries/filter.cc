@@ -22,7 +22,7 @@ namespace dpledger::server {
 namespace {
 
 // In time linear in both, whatever they repeat: std::string::find takes their product.
-bool Contains(const std::string& text, const std::string& part) {
+bool Contains(std::string_view text, std::string_view part) {
   return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
@@ -195,7 +195,7 @@ class FilterParser {
       return Wrong(at_operator, absl::StrCat("must be = or !=, or :*, for ", ToAbsl(field->name)));
     }
     ASSIGN_OR_RETURN(node.value, ValueFor(*field, value, at_value));
-    if (node.op == Operator::kHas) node.value = absl::AsciiStrToLower(value);
+    if (node.op == Operator::kHas) node.value = Kept(absl::AsciiStrToLower(value));
     return Add(std::move(node));
   }
 
@@ -236,14 +236,14 @@ class FilterParser {
   }
 
   absl::StatusOr<FieldValue> ValueFor(const ListedField& field, const std::string& value,
-                                      size_t at) const {
+                                      size_t at) {
     const auto wrong = [&](std::string_view rule) {
       return Wrong(at, absl::StrCat(ToAbsl(field.name), " must be ", ToAbsl(rule), ", got ",
                                     events::Quoted(value)));
     };
     switch (field.kind) {
       case FieldKind::kText:
-        return FieldValue(value);
+        return Kept(value);
       case FieldKind::kChoice: {
         for (const std::string& choice : field.choices) {
           if (absl::EqualsIgnoreCase(choice, value)) return FieldValue(choice);
@@ -282,6 +282,8 @@ class FilterParser {
     while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
   }
 
+  FieldValue Kept(std::string text) { return filter_.texts_.emplace_back(std::move(text)); }
+
   size_t Add(Node node) {
     filter_.nodes_.push_back(std::move(node));
     return filter_.nodes_.size() - 1;
@@ -314,7 +316,8 @@ class Filter::Values {
   // Of a text that is there.
   const std::string& LowerOf(size_t field) {
     std::optional<std::string>& lower = read_[field].lower;
-    if (!lower.has_value()) lower = absl::AsciiStrToLower(std::get<std::string>(Of(field)));
+    if (!lower.has_value())
+      lower = absl::AsciiStrToLower(ToAbsl(std::get<std::string_view>(Of(field))));
     return *lower;
   }
 
@@ -356,7 +359,8 @@ bool Filter::Compare(const Node& node, Values& values) {
     case Operator::kIsThere:
       return is_there;
     case Operator::kHas:
-      return is_there && Contains(values.LowerOf(node.field), std::get<std::string>(node.value));
+      return is_there &&
+             Contains(values.LowerOf(node.field), std::get<std::string_view>(node.value));
     case Operator::kEqual:
       return value == node.value;
     case Operator::kNotEqual:

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ class Filter {
  public:
   // Everything.
   Filter() = default;
+  Filter(Filter&&) = default;  // a copy's values would be texts of the other
   // INVALID_ARGUMENT: "filter: byte 12: …" names the first byte (from 1) that is wrong, and the
   // rule.
   static absl::StatusOr<Filter> Parse(std::string_view text);
@@ -56,6 +58,7 @@ class Filter {
 
   std::vector<Node> nodes_;                 // the last one is the whole; empty: everything
   std::vector<const ListedField*> fields_;  // that are asked for, each once
+  std::list<std::string> texts_;            // of the nodes' values; they stay where they are
 };
 
 // An order of ledgers: by a field, then by name. Ledgers without a value come last, either way.
@@ -65,10 +68,10 @@ class ListOrder {
   // "epsilon desc". INVALID_ARGUMENT names `order_by` and the rule.
   static absl::StatusOr<ListOrder> Parse(std::string_view text);
 
-  // Where a ledger stands. Values.
+  // Where a ledger stands. Its texts are the ledger's.
   struct Place {
     FieldValue value;
-    std::string name;
+    std::string_view name;
   };
   Place PlaceOf(const Listed& listed) const;
   bool Before(const Place& a, const Place& b) const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/summaries/dataset_names.h"
 
@@ -10,6 +9,8 @@ namespace dpledger::server {
 namespace {
 
 constexpr double kNearlyFull = 0.8;
+// Rows lie all over the memory: so many are fetched from it at a time.
+constexpr size_t kAhead = 32;
 
 }  // namespace
 
@@ -121,17 +122,41 @@ std::shared_ptr<const LedgerRow> LedgerIndex::Find(const std::string& name) cons
   return found == rows_.end() ? nullptr : found->second;
 }
 
-LedgerRows LedgerIndex::Of(const std::string& parent, const std::string& after,
-                           size_t limit) const {
+std::string LedgerIndex::Visit(const std::string& parent, const std::string& after, size_t limit,
+                               const Visitor& visit) const {
   const std::string prefix =
       parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/");
+  std::string beyond = prefix;
+  ++beyond.back();
+  if (after > beyond) return "";
   absl::ReaderMutexLock lock(&mutex_);
-  LedgerRows rows;
+  const auto end = rows_.lower_bound(beyond);
   auto it = after < prefix ? rows_.lower_bound(prefix) : rows_.upper_bound(after);
-  for (; it != rows_.end() && rows.size() < limit; ++it) {
-    if (!absl::StartsWith(it->first, prefix)) break;
-    rows.push_back(it->second);
+  std::vector<const std::shared_ptr<const LedgerRow>*> ahead;
+  for (size_t shown = 0; shown < limit && it != end; shown += ahead.size()) {
+    ahead.clear();
+    for (; it != end && ahead.size() < std::min(kAhead, limit - shown); ++it) {
+      __builtin_prefetch(it->second.get());
+      ahead.push_back(&it->second);
+    }
+    for (const auto* row : ahead) {
+      __builtin_prefetch((*row)->summary.get());
+      __builtin_prefetch(&(*row)->ledger.declaration());
+      __builtin_prefetch((*row)->ledger.name().data());
+    }
+    for (const auto* row : ahead) {
+      if (!visit(*row)) return "";
+    }
   }
+  return it == end ? "" : (*ahead.back())->ledger.name();
+}
+
+LedgerRows LedgerIndex::Of(const std::string& parent) const {
+  LedgerRows rows;
+  Visit(parent, "", SIZE_MAX, [&](const std::shared_ptr<const LedgerRow>& row) {
+    rows.push_back(row);
+    return true;
+  });
   return rows;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/absl_view.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "events/names.h"
@@ -34,9 +35,7 @@ std::string FingerprintOf(const v1::ListLedgersRequest& request) {
 // A letter for the kind, then the value.
 struct AsText {
   std::string operator()(std::monostate) const { return "-"; }
-  std::string operator()(const std::string& text) const {
-    return absl::StrCat("s", HexEncode(text));
-  }
+  std::string operator()(std::string_view text) const { return absl::StrCat("s", HexEncode(text)); }
   std::string operator()(double number) const {
     return absl::StrCat("n", std::bit_cast<uint64_t>(number));
   }
@@ -48,7 +47,8 @@ struct AsText {
   }
 };
 
-absl::StatusOr<FieldValue> ValueFrom(const std::string& text) {
+// `text` becomes what a text's value is of.
+absl::StatusOr<FieldValue> ValueFrom(std::string& text) {
   if (text == "-") return FieldValue();
   if (text.empty()) return NotOurs();
   const std::string rest = text.substr(1);
@@ -58,7 +58,8 @@ absl::StatusOr<FieldValue> ValueFrom(const std::string& text) {
     case 's': {
       auto decoded = HexDecode(rest);
       if (!decoded.ok()) return NotOurs();
-      return FieldValue(*std::move(decoded));
+      text = *std::move(decoded);
+      return FieldValue(text);
     }
     case 'n':
       if (!absl::SimpleAtoi(rest, &bits)) return NotOurs();
@@ -80,13 +81,13 @@ std::string ToText(const ListToken& token, const v1::ListLedgersRequest& request
   const std::string between(1, kBetween);
   return HexEncode(absl::StrCat(FingerprintOf(request), between, absl::ToUnixNanos(token.now),
                                 between, std::visit(AsText(), token.last.value), between,
-                                token.last.name));
+                                ToAbsl(token.last.name)));
 }
 
 absl::StatusOr<ListToken> TokenOf(const v1::ListLedgersRequest& request) {
   const auto text = HexDecode(request.page_token());
   if (!text.ok()) return NotOurs();
-  const std::vector<std::string> parts = absl::StrSplit(*text, kBetween);
+  std::vector<std::string> parts = absl::StrSplit(*text, kBetween);
   int64_t now = 0;
   if (parts.size() != 4 || parts[0].size() != 2 * kFingerprintBytes ||
       !absl::SimpleAtoi(parts[1], &now) || !events::CheckLedgerName("page_token", parts[3]).ok()) {
@@ -97,7 +98,8 @@ absl::StatusOr<ListToken> TokenOf(const v1::ListLedgersRequest& request) {
                       "must come from the answer before, for the same parent, filter and order");
   }
   ASSIGN_OR_RETURN(FieldValue value, ValueFrom(parts[2]));
-  return ListToken{{std::move(value), parts[3]}, absl::FromUnixNanos(now)};
+  const auto texts = std::make_shared<const std::vector<std::string>>(std::move(parts));
+  return ListToken{{value, (*texts)[3]}, absl::FromUnixNanos(now), texts};
 }
 
 }  // namespace dpledger::server

@@ -1,7 +1,9 @@
 // The page tokens of lists: where the page before ended, and in which list. Functions; thread safe.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -13,6 +15,7 @@ namespace dpledger::server {
 struct ListToken {
   ListOrder::Place last;  // of the page before
   absl::Time now;         // of the first page: what ages are counted from on all pages
+  std::shared_ptr<const std::vector<std::string>> texts = nullptr;  // of `last`, if it was read
 };
 
 std::string ToText(const ListToken& token, const v1::ListLedgersRequest& request);

@@ -2,13 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/absl_view.h"
 
 namespace dpledger::server {
 namespace {
 
-FieldValue Text(const std::string& text) {
+FieldValue Text(std::string_view text) {
   if (text.empty()) return std::monostate();
   return text;
 }
@@ -33,8 +32,9 @@ FieldValue Count(const Listed& of) {
 }
 
 FieldValue Project(const Listed& of) {
-  const std::vector<std::string> parts = absl::StrSplit(of.ledger->name(), '/');
-  return parts.size() > 1 ? Text(parts[1]) : std::monostate();
+  const std::string_view name = of.ledger->name();
+  const size_t begin = name.find('/') + 1;  // 0: there is none
+  return begin > 0 ? Text(name.substr(begin, name.find('/', begin) - begin)) : std::monostate();
 }
 
 FieldValue Budget(const Listed& of) { return Text(of.ledger->declaration().budget()); }

@@ -28,8 +28,9 @@ enum class FieldKind {
   kDuration
 };
 
-// monostate: the ledger has no such value.
-using FieldValue = std::variant<std::monostate, std::string, double, absl::Time, absl::Duration>;
+// monostate: the ledger has no such value. A text is not copied: it lives as long as what it is of.
+using FieldValue =
+    std::variant<std::monostate, std::string_view, double, absl::Time, absl::Duration>;
 
 struct ListedField {
   std::string_view name;

@@ -145,30 +145,36 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
   }
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
 
-  // Those that follow the last page, with where they stand. By name, no more than a page is wanted.
+  // Those that follow the last page, with where they stand. One more than a page is wanted: of
+  // others that stand behind it no more are kept than so many again.
   struct Found {
     ListOrder::Place place;
     std::shared_ptr<const LedgerRow> row;
   };
   std::vector<Found> found;
-  RETURN_IF_ERROR(
-      ForEachVisible(request.parent(), order.by_name() ? token.last.name : std::string(), call,
-                     [&](std::shared_ptr<const LedgerRow> row) {
-                       const Listed listed = {&row->ledger, row->summary.get(), token.now};
-                       if (filter.Holds(listed)) {
-                         Found one = {order.PlaceOf(listed), std::move(row)};
-                         const bool before = !is_first && !order.Before(token.last, one.place);
-                         if (!before) found.push_back(std::move(one));
-                       }
-                       return !order.by_name() || found.size() <= page_size;
-                     }));
-  if (!order.by_name()) {
-    const auto end =
-        found.begin() + static_cast<ptrdiff_t>(std::min<size_t>(found.size(), page_size + 1));
-    std::partial_sort(found.begin(), end, found.end(), [&](const Found& a, const Found& b) {
-      return order.Before(a.place, b.place);
-    });
-  }
+  const auto before = [&](const Found& a, const Found& b) {
+    return order.Before(a.place, b.place);
+  };
+  const auto keep_first = [&] {
+    if (found.size() <= page_size + 1) return;
+    const auto end = found.begin() + static_cast<ptrdiff_t>(page_size + 1);
+    std::nth_element(found.begin(), end, found.end(), before);
+    found.erase(end, found.end());
+  };
+  const std::string after(order.by_name() ? token.last.name : "");
+  RETURN_IF_ERROR(ForEachVisible(
+      request.parent(), after, call, [&](const std::shared_ptr<const LedgerRow>& row) {
+        const Listed listed = {&row->ledger, row->summary.get(), token.now};
+        if (!filter.Holds(listed)) return true;
+        const ListOrder::Place place = order.PlaceOf(listed);
+        if (!is_first && !order.Before(token.last, place)) return true;
+        found.push_back({place, row});
+        if (order.by_name()) return found.size() <= page_size;
+        if (found.size() >= 2 * (page_size + 1)) keep_first();
+        return true;
+      }));
+  keep_first();
+  if (!order.by_name()) std::sort(found.begin(), found.end(), before);
 
   v1::ListLedgersResponse response;
   Set(absl::Now(), *response.mutable_server_time());
@@ -199,23 +205,19 @@ std::vector<DamagedLedger> ListingService::DamagedOf(const std::string& parent,
   return damaged;
 }
 
-absl::Status ListingService::ForEachVisible(
-    const std::string& parent, const std::string& after, const CallContext& call,
-    const std::function<bool(std::shared_ptr<const LedgerRow>)>& take) const {
-  LedgerRows rows;
+absl::Status ListingService::ForEachVisible(const std::string& parent, const std::string& after,
+                                            const CallContext& call,
+                                            const LedgerIndex::Visitor& take) const {
   std::string last = after;
   do {
     if (call.cancelled && call.cancelled()) return absl::CancelledError("the caller has gone");
     if (absl::Now() > call.deadline) {
       return absl::DeadlineExceededError("the list was not done within the call's deadline");
     }
-    rows = index_.Of(parent, last, kLooked);
-    if (!rows.empty()) last = rows.back()->ledger.name();
-    for (auto& row : rows) {
-      if (!may_list_(call.caller, row->ledger.name())) continue;
-      if (!take(std::move(row))) return absl::OkStatus();
-    }
-  } while (rows.size() == kLooked);
+    last = index_.Visit(parent, last, kLooked, [&](const std::shared_ptr<const LedgerRow>& row) {
+      return !may_list_(call.caller, row->ledger.name()) || take(row);
+    });
+  } while (!last.empty());
   return absl::OkStatus();
 }
 
@@ -226,9 +228,9 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
 
   std::map<std::string, LedgerRows> by_name;
   RETURN_IF_ERROR(
-      ForEachVisible(request.parent(), "", call, [&](std::shared_ptr<const LedgerRow> row) {
+      ForEachVisible(request.parent(), "", call, [&](const std::shared_ptr<const LedgerRow>& row) {
         if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
-        by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
+        by_name[row->ledger.declaration().dataset()].push_back(row);
         return true;
       }));
   v1::ListDatasetsResponse response;
@@ -283,15 +285,17 @@ absl::StatusOr<ListingService::Examined> ListingService::Attention(const std::st
   for (const DamagedLedger& ledger : DamagedOf(parent, call)) AddAttention(ledger, items);
   std::map<std::string, LedgerRows> by_name;
   std::map<std::string, std::set<std::string>> projects_of;  // by data set
-  RETURN_IF_ERROR(ForEachVisible(parent, "", call, [&](std::shared_ptr<const LedgerRow> row) {
-    if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
-    AddAttention(*row, now, items);
-    if (row->summary == nullptr || row->summary->size() < row->ledger.size()) ++found.unexamined;
-    const std::string& name = row->ledger.name();
-    projects_of[row->ledger.declaration().dataset()].insert(name.substr(0, name.find('/', 9)));
-    by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
-    return true;
-  }));
+  RETURN_IF_ERROR(
+      ForEachVisible(parent, "", call, [&](const std::shared_ptr<const LedgerRow>& row) {
+        if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
+        AddAttention(*row, now, items);
+        if (row->summary == nullptr || row->summary->size() < row->ledger.size())
+          ++found.unexamined;
+        const std::string& name = row->ledger.name();
+        projects_of[row->ledger.declaration().dataset()].insert(name.substr(0, name.find('/', 9)));
+        by_name[row->ledger.declaration().dataset()].push_back(row);
+        return true;
+      }));
   // As far as they are known.
   const std::vector<v1::DatasetSummary> datasets = Totals(std::move(by_name), now);
   AddAttention(datasets, items);

@@ -335,7 +335,9 @@ TEST(ListOrder, IsByFieldThenNameWithTheAbsentLast) {
     std::sort(places.begin(), places.end(),
               [&](const auto& a, const auto& b) { return order.Before(a, b); });
     std::string out;
-    for (const auto& place : places) out += place.name.substr(place.name.rfind('/') + 1) + " ";
+    for (const auto& place : places) {
+      out.append(place.name.substr(place.name.rfind('/') + 1)).append(" ");
+    }
     return out;
   };
   EXPECT_EQ(names(""), "a b c adult-1 ");

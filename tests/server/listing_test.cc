@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/hex.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/summaries/stored_summary.h"
 #include "tests/events/field_rules.h"
@@ -209,6 +210,15 @@ TEST_F(Listing, FiltersOrdersAndPages) {
   EXPECT_EQ(Pages(ListOf("", "age desc", 1)).size(), Pages(ListOf("", "age", 1)).size());
   EXPECT_EQ(Pages(ListOf("dataset = mnist AND rounds > 0", "rounds desc", 1)), "|l2 |l3 ");
   EXPECT_EQ(Pages(ListOf("dataset = none")), "|");
+  for (const char* order : {"", "name desc", "project desc", "dataset", "dataset desc", "epsilon",
+                            "last_entry_time desc", "size", "refused"}) {
+    const std::string whole = Pages(ListOf("", order)).substr(1);
+    for (const uint32_t page_size : {1, 2, 3}) {
+      std::string pages = Pages(ListOf("", order, page_size));
+      std::erase(pages, '|');
+      EXPECT_EQ(pages, whole) << order << " by " << page_size;
+    }
+  }
   v1::ListLedgersRequest in_q = ListOf("size = 1");
   in_q.set_parent("projects/q");
   EXPECT_EQ(Pages(in_q), "|z ");
@@ -224,6 +234,15 @@ TEST_F(Listing, TokenIsOfOneListAlone) {
   other.set_filter("size > 1");
   EXPECT_TRUE(IsFieldError(Call(running_.ledgers(), &Ledgers::ListLedgers, other), "page_token",
                            "for the same parent, filter and order"));
+  // A page token is no secret: one that goes on behind the project finds nothing.
+  v1::ListLedgersRequest in_p = ListOf("", "", 1);
+  in_p.set_parent("projects/p");
+  running_.Create("projects/q/ledgers/a");
+  std::string token = List(in_p).next_page_token();
+  const std::string name = HexEncode(Name("a"));
+  token.replace(token.find(name), name.size(), HexEncode("projects/r/ledgers/a"));
+  in_p.set_page_token(token);
+  EXPECT_EQ(List(in_p).ledgers_size(), 0);
   other = request;
   other.set_order_by("size desc");
   EXPECT_TRUE(IsFieldError(Call(running_.ledgers(), &Ledgers::ListLedgers, other), "page_token",
