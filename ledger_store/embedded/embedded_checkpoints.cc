@@ -2,6 +2,8 @@
 
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -39,13 +41,13 @@ absl::StatusOr<std::unique_ptr<EmbeddedCheckpoints>> EmbeddedCheckpoints::Load(
     absl::MutexLock lock(&checkpoints->mutex_);
     checkpoints->registry_size_ = registry_size;
   }
+  ASSIGN_OR_RETURN(const auto all, checkpoints->LatestOfAll());
   const auto signed_size = [&](const std::string& log, uint64_t size) -> absl::StatusOr<uint64_t> {
-    const absl::StatusOr<v1::StoredCheckpoint> latest = checkpoints->Latest(log);
-    if (absl::IsNotFound(latest.status())) return 0;
-    RETURN_IF_ERROR(latest.status());
-    if (latest->size() <= size) return latest->size();
+    const auto latest = all.find(log);
+    if (latest == all.end()) return 0;
+    if (latest->second.size() <= size) return latest->second.size();
     return absl::DataLossError(absl::StrCat(LogName(log), ": has ", size, " entries, but ",
-                                            latest->size(), " were signed"));
+                                            latest->second.size(), " were signed"));
   };
   RETURN_IF_ERROR(signed_size(kRegistryLog, registry_size).status());
   for (const LedgerRecord& ledger : table.All()) {
@@ -121,14 +123,22 @@ absl::StatusOr<v1::StoredCheckpoint> EmbeddedCheckpoints::Latest(const std::stri
 
 absl::StatusOr<std::map<std::string, v1::StoredCheckpoint>> EmbeddedCheckpoints::LatestOfAll() {
   absl::MutexLock lock(&mutex_);  // no publication meanwhile
-  std::vector<std::string> logs = {kRegistryLog};
-  for (const LedgerRecord& ledger : table_.All()) logs.push_back(ledger.head->name);
+  RETURN_IF_ERROR(fail_stop_.status());
+  std::unordered_map<uint64_t, std::string> logs = {{kRegistryId, kRegistryLog}};
+  for (const LedgerRecord& ledger : table_.All()) logs[ledger.id] = ledger.head->name;
   std::map<std::string, v1::StoredCheckpoint> all;
-  for (const std::string& log : logs) {
-    absl::StatusOr<v1::StoredCheckpoint> latest = Latest(log);
-    if (!latest.ok() && !absl::IsNotFound(latest.status())) return latest.status();
-    if (latest.ok()) all.emplace_hint(all.end(), log, *std::move(latest));
-  }
+  const auto add = [&](std::string_view key, std::string_view value) {
+    const std::optional<uint64_t> id = DecodeNumber(key);
+    const auto log = id.has_value() ? logs.find(*id) : logs.end();
+    if (log == logs.end() ||
+        all[log->second].ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(
+        absl::StrCat(LogName(log->second), ": its checkpoint does not parse"));
+  };
+  const absl::Status read = Scan(db_, TablePrefix(Table::kCheckpoint), "read checkpoints", add);
+  if (!read.ok()) return fail_stop_.OfRead(read);
   return all;
 }
 

@@ -25,45 +25,47 @@ struct StoredEnd {
   std::map<std::string, v1::WriterStatus> writers;
 };
 
-absl::StatusOr<StoredEnd> LoadEnd(rocksdb::DB& db, const std::string& name, uint64_t id) {
+absl::StatusOr<StoredEnd> LoadEnd(rocksdb::Iterator& it, const std::string& name, uint64_t id) {
   StoredEnd end;
-  const auto add = [&](std::string_view writer, std::string_view value) {
+  const std::string prefix = LedgerPrefix(Table::kHead, id);
+  for (it.Seek(prefix); it.Valid() && it.key().starts_with(prefix); it.Next()) {
+    const std::string_view writer = ToView(it.key()).substr(prefix.size());
     HeadRow row;
-    if (!row.ParseFrom(value) || row.writer.writer() != writer || row.head.size() == 0) {
+    if (!row.ParseFrom(ToView(it.value())) || row.writer.writer() != writer ||
+        row.head.size() == 0) {
       return absl::DataLossError(
           absl::StrCat(name, ": the head that writer \"", ToAbsl(writer), "\" left does not fit"));
     }
     if (row.head.size() > end.head.size()) end.head = std::move(row.head);
     end.writers.emplace(writer, std::move(row.writer));
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(Scan(db, LedgerPrefix(Table::kHead, id), kReadHeads, add));
+  }
+  if (!it.status().ok()) return DiskError(kReadHeads, it.status());
   if (end.writers.empty()) return absl::DataLossError(absl::StrCat(name, ": its head is missing"));
   return end;
 }
 
 // The batch of entry 0.
-absl::StatusOr<std::string> LoadFirst(rocksdb::DB& db, const std::string& name, uint64_t id) {
-  std::string row;
-  const rocksdb::Status read = db.Get({}, BatchKey(id, 0), &row);
-  if (read.IsNotFound()) {
+absl::StatusOr<std::string> LoadFirst(rocksdb::Iterator& it, const std::string& name, uint64_t id) {
+  const std::string key = BatchKey(id, 0);
+  it.Seek(key);
+  if (!it.status().ok()) return DiskError(absl::StrCat("read entry 0 of ", name), it.status());
+  if (!it.Valid() || it.key() != key) {
     return absl::DataLossError(absl::StrCat(name, ": its entry 0 is missing"));
   }
-  if (!read.ok()) return DiskError(absl::StrCat("read entry 0 of ", name), read);
+  std::string row = it.value().ToString();
   if (DecodeBatchRow(row).has_value()) return row;
   return absl::DataLossError(absl::StrCat(name, ": its entry 0 does not parse"));
 }
 
 // Cheap enough for every start: the last batch ends where the ledger does.
-absl::Status CheckEnd(rocksdb::DB& db, const std::string& name, uint64_t id, uint64_t size) {
+absl::Status CheckEnd(rocksdb::Iterator& it, const std::string& name, uint64_t id, uint64_t size) {
   const std::string prefix = LedgerPrefix(Table::kBatch, id);
-  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator({}));
-  it->SeekForPrev(BatchKey(id, ~uint64_t{0}));
-  if (!it->status().ok()) return DiskError(absl::StrCat("read the end of ", name), it->status());
+  it.SeekForPrev(BatchKey(id, ~uint64_t{0}));
+  if (!it.status().ok()) return DiskError(absl::StrCat("read the end of ", name), it.status());
   uint64_t end = 0;
-  if (it->Valid() && it->key().starts_with(prefix)) {
-    const std::optional<uint64_t> first = DecodeNumber(ToView(it->key()).substr(prefix.size()));
-    const auto entries = DecodeBatchRow(ToView(it->value()));
+  if (it.Valid() && it.key().starts_with(prefix)) {
+    const std::optional<uint64_t> first = DecodeNumber(ToView(it.key()).substr(prefix.size()));
+    const auto entries = DecodeBatchRow(ToView(it.value()));
     if (!first.has_value() || !entries.has_value()) {
       return absl::DataLossError(absl::StrCat(name, ": its last batch does not parse"));
     }
@@ -82,11 +84,17 @@ struct LoadedLedger {
   bool to_renew = false;
 };
 
-absl::StatusOr<LoadedLedger> LoadLedger(rocksdb::DB& db, const std::string& name, uint64_t id,
+// Of one database. Ledgers are read by id: a step is cheap then, and a new iterator for each ledger
+// is not.
+struct Iterators {
+  std::unique_ptr<rocksdb::Iterator> heads, batches;
+};
+
+absl::StatusOr<LoadedLedger> LoadLedger(const Iterators& at, const std::string& name, uint64_t id,
                                         const HeadKeys& keys) {
-  ASSIGN_OR_RETURN(StoredEnd end, LoadEnd(db, name, id));
-  ASSIGN_OR_RETURN(const std::string first, LoadFirst(db, name, id));
-  RETURN_IF_ERROR(CheckEnd(db, name, id, end.head.size()));
+  ASSIGN_OR_RETURN(StoredEnd end, LoadEnd(*at.heads, name, id));
+  ASSIGN_OR_RETURN(const std::string first, LoadFirst(*at.batches, name, id));
+  RETURN_IF_ERROR(CheckEnd(*at.batches, name, id, end.head.size()));
   ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, DecodeBatchRow(first)->front(), end.head,
                                                std::move(end.writers), keys));
   const bool to_renew = !IsCurrent(end.head, head);
@@ -112,22 +120,26 @@ absl::Status CheckNothingBeyond(rocksdb::DB& db, uint64_t next_id) {
 
 absl::StatusOr<std::unique_ptr<LedgerTable>> LedgerTable::Load(rocksdb::DB& db, HeadKeys keys) {
   auto table = std::make_unique<LedgerTable>(std::move(keys));
-  std::vector<uint64_t> ids;
+  std::vector<std::pair<uint64_t, std::string>> ids;
   const auto add = [&](std::string_view name, std::string_view value) -> absl::Status {
     const std::optional<uint64_t> id = DecodeNumber(value);
     if (!id.has_value()) {
       return absl::DataLossError(absl::StrCat(ToAbsl(name), ": its id does not parse"));
     }
-    ASSIGN_OR_RETURN(LoadedLedger loaded, LoadLedger(db, std::string(name), *id, table->keys_));
-    if (loaded.to_renew) table->to_renew_.emplace_back(name);
-    table->Put(std::move(loaded.record));
-    ids.push_back(*id);
+    ids.emplace_back(*id, name);
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(Scan(db, TablePrefix(Table::kName), kReadHeads, add));
   std::sort(ids.begin(), ids.end());
+  const Iterators at = {std::unique_ptr<rocksdb::Iterator>(db.NewIterator({})),
+                        std::unique_ptr<rocksdb::Iterator>(db.NewIterator({}))};
+  for (const auto& [id, name] : ids) {
+    ASSIGN_OR_RETURN(LoadedLedger loaded, LoadLedger(at, name, id, table->keys_));
+    if (loaded.to_renew) table->to_renew_.push_back(name);
+    table->Put(std::move(loaded.record));
+  }
   for (uint64_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] != i)
+    if (ids[i].first != i)
       return absl::DataLossError(absl::StrCat("no ledger has id ", i, ", but later ones do"));
   }
   RETURN_IF_ERROR(CheckNothingBeyond(db, ids.size()));
