@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/out_of_memory.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
@@ -102,7 +103,11 @@ void DatasetTotals::Fill(const std::vector<LedgerRows>& sets, absl::Time deadlin
     }
     return true;
   };
-  mutex_.AwaitWithDeadline(absl::Condition(&known), deadline);
+  size_t queued = 0;
+  for (const Task& task : tasks_) queued += task.ledgers.size();
+  if (queued < kMostAwaited && absl::Now() < deadline) {
+    mutex_.AwaitWithDeadline(absl::Condition(&known), deadline);
+  }
   for (const Wanted& one : wanted) {
     const auto found = by_key_.find(one.key);
     if (found == by_key_.end() || found->second->state.empty()) {

@@ -27,6 +27,8 @@
 namespace dpledger::server {
 
 inline constexpr size_t kMostTotals = 4096;
+// About a second's work: longer queues are those after a start, which no caller waits for.
+inline constexpr size_t kMostAwaited = 10'000;
 // Why there is no ε yet.
 inline constexpr char kUnderWay[] = "UNDER_WAY";
 
@@ -41,8 +43,8 @@ class DatasetTotals {
   void Stop();
 
   // Sets δ and ε, or why there is none, of each data set: of the ledgers at its place in `sets`,
-  // none of which is empty. Waits until `deadline` for what is not known; after that, a total of
-  // fewer entries is better than none.
+  // none of which is empty. Waits until `deadline` for what is not known, unless kMostAwaited
+  // ledgers are to be asked about before; without it, a total of fewer entries is better than none.
   void Fill(const std::vector<LedgerRows>& sets, absl::Time deadline,
             std::vector<v1::DatasetSummary>& into);
 
