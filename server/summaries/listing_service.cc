@@ -83,41 +83,47 @@ void Add(const LedgerRow& row, Response& response) {
   if (row.summary != nullptr) summary = *row.summary;
 }
 
-v1::DatasetSummary Describe(const std::string& name, const LedgerRows& rows) {
+// A data set, of one ledger after the other.
+struct DatasetRows {
+  LedgerRows rows;
   v1::DatasetSummary dataset;
-  dataset.set_name(name);
   std::set<std::string> units;
   std::set<int> adjacencies;
-  const v1::LedgerSummary* largest = nullptr;
-  for (const auto& row : rows) {
+  const v1::LedgerSummary* largest = nullptr;  // of the rows
+
+  void Add(const std::shared_ptr<const LedgerRow>& row) {
+    rows.push_back(row);
     const v1::Declaration& declaration = row->ledger.declaration();
     units.insert(declaration.unit_of_privacy());
     adjacencies.insert(declaration.adjacency());
     dataset.set_ledger_count(dataset.ledger_count() + 1);
     if (row->ledger.state() != v1::SEALED) dataset.set_open_count(dataset.open_count() + 1);
     const v1::LedgerSummary* const summary = row->summary.get();
-    if (summary == nullptr) continue;
+    if (summary == nullptr) return;
     if (summary->has_refusal()) dataset.set_refused_count(dataset.refused_count() + 1);
     if (summary->conflicts() > 0) dataset.set_conflict_count(dataset.conflict_count() + 1);
     if (summary->last_entry_time().seconds() > dataset.last_entry_time().seconds()) {
       *dataset.mutable_last_entry_time() = summary->last_entry_time();
     }
-    if (!summary->has_epsilon()) continue;
+    if (!summary->has_epsilon()) return;
     if (largest == nullptr || largest->epsilon().upper() < summary->epsilon().upper()) {
       largest = summary;
     }
   }
-  for (const std::string& unit : units) {
-    if (dataset.units_of_privacy_size() < kMostNamed) dataset.add_units_of_privacy(unit);
-  }
-  for (const int adjacency : adjacencies) {
-    if (dataset.adjacencies_size() < kMostNamed) {
-      dataset.add_adjacencies(static_cast<v1::Adjacency>(adjacency));
+  v1::DatasetSummary Described(const std::string& name) {
+    dataset.set_name(name);
+    for (const std::string& unit : units) {
+      if (dataset.units_of_privacy_size() < kMostNamed) dataset.add_units_of_privacy(unit);
     }
+    for (const int adjacency : adjacencies) {
+      if (dataset.adjacencies_size() < kMostNamed) {
+        dataset.add_adjacencies(static_cast<v1::Adjacency>(adjacency));
+      }
+    }
+    if (largest != nullptr) *dataset.mutable_largest() = *largest;
+    return std::move(dataset);
   }
-  if (largest != nullptr) *dataset.mutable_largest() = *largest;
-  return dataset;
-}
+};
 
 }  // namespace
 
@@ -226,11 +232,11 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   ASSIGN_OR_RETURN(const PageAfter page, PageOf(request));
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
 
-  std::map<std::string, LedgerRows> by_name;
+  std::map<std::string, DatasetRows> by_name;
   RETURN_IF_ERROR(
       ForEachVisible(request.parent(), "", call, [&](const std::shared_ptr<const LedgerRow>& row) {
         if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
-        by_name[row->ledger.declaration().dataset()].push_back(row);
+        by_name[row->ledger.declaration().dataset()].Add(row);
         return true;
       }));
   v1::ListDatasetsResponse response;
@@ -239,14 +245,14 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   size_t bytes = 0;
   for (auto it = page.after.empty() ? by_name.begin() : by_name.upper_bound(page.after);
        it != by_name.end(); ++it) {
-    v1::DatasetSummary dataset = Describe(it->first, it->second);
+    v1::DatasetSummary dataset = it->second.Described(it->first);
     bytes += dataset.ByteSizeLong();
     if (datasets.size() == page.size || (!datasets.empty() && bytes > kMaxAnswerBytes)) {
       response.set_next_page_token(HexEncode(datasets.back().name()));
       break;
     }
     datasets.push_back(std::move(dataset));
-    sets.push_back(std::move(it->second));
+    sets.push_back(std::move(it->second.rows));
   }
   totals_.Fill(sets, std::min(call.deadline, absl::Now() + kAwaitTotals), datasets);
   for (v1::DatasetSummary& dataset : datasets) *response.add_datasets() = std::move(dataset);
