@@ -18,7 +18,8 @@ namespace {
 constexpr double kNear = 2;
 // Distances that are tried, each half the one before.
 constexpr int kShorter = 6;
-// Bins of a composition near the δ that matters; some 2 MiB, and a few milliseconds.
+// Bins of a composition near the δ that matters, on a mesh that is as fine as another's; some 2
+// MiB, and a few milliseconds.
 constexpr int64_t kFewBins = 1 << 18;
 // Coarser meshes that are tried where the first is out of reach.
 constexpr int kCoarser = 12;
@@ -36,8 +37,8 @@ GridProfile::GridProfile(Bound upper, Bound lower, double window_tail, const Lim
       limits_(limits) {}
 
 absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Direction direction,
-                                            double delta, double relative_gap,
-                                            const Limits& limits) {
+                                            double delta, double relative_gap, const Limits& limits,
+                                            double finer) {
   RETURN_IF_ERROR(limits.Check());
   EpochLaws laws;
   const Steps steps(composition, laws);
@@ -47,9 +48,11 @@ absl::StatusOr<GridProfile> GridProfile::Of(const Composition& composition, Dire
   const Sketch::Estimate at = sketch.AtDelta(direction, std::log(delta));
   double mesh =
       FirstMesh(steps, sketch, direction, at, window_tail,
-                sketch.Mesh(direction, at.tilt, relative_gap / (at.tilt * (at.tilt + 1))), limits);
+                sketch.Mesh(direction, at.tilt, relative_gap / (at.tilt * (at.tilt + 1))), limits) /
+      finer;
   Limits few = limits;
-  few.max_fft_bins = std::min(limits.max_fft_bins, kFewBins);
+  few.max_fft_bins = std::min(
+      limits.max_fft_bins, static_cast<int64_t>(std::ceil(finer * static_cast<double>(kFewBins))));
   absl::Status out_of_reach;
   for (int i = 0; i < kCoarser; ++i, mesh *= 2) {
     const auto attempt = [&]() -> absl::StatusOr<GridProfile> {

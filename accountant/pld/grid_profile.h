@@ -15,10 +15,12 @@ namespace dpledger::accountant::pld {
 class GridProfile {
  public:
   // The mesh is one for which the bounds should be `relative_gap` apart where δ is about `delta`,
-  // as far as limits allow. RESOURCE_EXHAUSTED if no mesh is within reach;
-  // DEADLINE_EXCEEDED, CANCELLED. Precondition: composition.curves is empty.
+  // as far as limits allow and it is soon made; or one so many times finer, in [1, 2^10].
+  // RESOURCE_EXHAUSTED if no mesh is within reach; DEADLINE_EXCEEDED, CANCELLED.
+  // Precondition: composition.curves is empty.
   static absl::StatusOr<GridProfile> Of(const Composition& composition, Direction direction,
-                                        double delta, double relative_gap, const Limits& limits);
+                                        double delta, double relative_gap, const Limits& limits,
+                                        double finer = 1);
 
   // Bounds on δ(epsilon); epsilon >= 0. Best asked in order. DEADLINE_EXCEEDED, CANCELLED.
   absl::StatusOr<Interval> DeltaAt(double epsilon);

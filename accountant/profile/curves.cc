@@ -25,6 +25,8 @@ constexpr double kNearestInFit = 1e-4;
 constexpr double kRelativeGap = 1e-3;
 constexpr double kAbsoluteGap = 1e-12;
 constexpr double kRegretGap = 2e-3;
+// The part of a gap that δ may be apart by where it counts beside 1.
+constexpr double kEnough = 0.1;
 
 // Said where a curve that is answered could have been narrower.
 constexpr char kOutOfTime[] =
@@ -86,7 +88,8 @@ absl::StatusOr<TradeOff> ComputeTradeOff(const Composition& composition,
   }
   ASSIGN_OR_RETURN(const double reach, FirstReach(composition, least_alpha, options));
   // Beside 1, where it counts, less than the unit roundoff is nothing.
-  SampledProfile profile(composition, options, kUnitRoundoff);
+  // δ counts beside 1.
+  SampledProfile profile(composition, options, kUnitRoundoff, kEnough * options.relative_gap);
   for (size_t i = 0; i < kFirstPoints; ++i) {
     // Closer together near 0, where most of the curve is.
     const double share = static_cast<double>(i) / (kFirstPoints - 1);
@@ -149,7 +152,7 @@ absl::StatusOr<GaussianSummary> ComputeGaussianFit(const Composition& compositio
     return summary;
   }
   // A millionth of every δ in the range does not decide which direction is the worse.
-  SampledProfile profile(composition, options, 1e-6 * least_delta);
+  SampledProfile profile(composition, options, 1e-6 * least_delta, /*enough=*/0);
   // Any ε may be the first, and any past the true one the last.
   const double last = std::fmax(end.value.upper(), 1e-6);
   const double first = std::fmin(start.value.upper(), 0.9 * last);

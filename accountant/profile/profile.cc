@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/numeric/rounding.h"
+#include "accountant/profile/many_deltas.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::profile {
@@ -61,8 +62,8 @@ absl::StatusOr<Curve> DeltasAt(const Composition& composition, const std::vector
   RETURN_IF_ERROR(CheckPoints(
       "epsilons", epsilons, [](double x) { return x >= 0 && std::isfinite(x); },
       "must be finite and >= 0"));
-  return CurveOver(epsilons, options.limits,
-                   [&](double epsilon) { return ComputeDelta(composition, epsilon, options); });
+  ManyDeltas deltas(composition, options);
+  return CurveOver(epsilons, options.limits, [&](double epsilon) { return deltas.At(epsilon); });
 }
 
 absl::StatusOr<Curve> EpsilonsAt(const Composition& composition, const std::vector<double>& deltas,

@@ -13,7 +13,7 @@ absl::StatusOr<Interval> SampledProfile::DeltaIn(Direction direction, double eps
   if (nothing != nothing_from_.end() && epsilon >= nothing->second.first) {
     return Interval{0, nothing->second.second.upper()};
   }
-  ASSIGN_OR_RETURN(const Answer answer, ComputeDeltaIn(direction, composition_, epsilon, options_));
+  ASSIGN_OR_RETURN(const Answer answer, deltas_at_.In(direction, epsilon));
   origin_.Add(answer);
   if (answer.value.upper() < nothing_) nothing_from_[direction] = {epsilon, answer.value};
   return answer.value;

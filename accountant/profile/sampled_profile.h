@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "accountant/profile/many_deltas.h"
 #include "accountant/profile/profile.h"
 #include "accountant/profile/trade_off.h"
 
@@ -18,9 +19,11 @@ inline constexpr double kGreatestEpsilon = 700;
 class SampledProfile {
  public:
   // `composition` and `options` must outlive the profile. Once δ in a direction is below `nothing`
-  // at some ε, it is not computed at larger ε: it lies between 0 and that value.
-  SampledProfile(const Composition& composition, const Options& options, double nothing)
-      : composition_(composition), options_(options), nothing_(nothing) {}
+  // at some ε, it is not computed at larger ε: it lies between 0 and that value. Where many ε are
+  // asked for, an interval not wider than `enough` is narrow enough.
+  SampledProfile(const Composition& composition, const Options& options, double nothing,
+                 double enough)
+      : options_(options), nothing_(nothing), deltas_at_(composition, options, enough) {}
 
   // Makes sure that δ(epsilon) is known in both directions; epsilon in [0, kGreatestEpsilon].
   absl::Status Sample(double epsilon);
@@ -46,9 +49,9 @@ class SampledProfile {
   using Side = Interval (*)(const Deltas&);
   RiskFunction Risk(Side above, Side below) const;
 
-  const Composition& composition_;
   const Options& options_;
   const double nothing_;
+  ManyDeltas deltas_at_;
   std::map<double, Deltas> deltas_;
   // Per direction, the least ε so far at which δ is below nothing_, and that δ.
   std::map<Direction, std::pair<double, Interval>> nothing_from_;

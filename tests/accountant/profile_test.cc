@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "accountant/accountant.h"
+#include "accountant/mechanism/history.h"
+#include "accountant/profile/many_deltas.h"
 #include "accountant/profile/trade_off.h"
 #include "tests/accountant/reference_steps.h"
 #include "tests/support/json_file.h"
@@ -288,6 +291,43 @@ TEST(NormalQuantile, EndsContainKnownValues) {
     EXPECT_GE(up, known.z - 1e-15 * std::fabs(known.z));
     EXPECT_LE(down, known.z + 1e-15 * std::fabs(known.z));
     EXPECT_LT(up - down, 1e-12 * (1 + std::fabs(known.z)));
+  }
+}
+
+// One mesh serves many ε: each interval meets that of a question of its own, and is as narrow.
+TEST(ManyDeltas, ContainWhatASingleQuestionDoes) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> unit(0, 1);
+  History rounds, laplace, sampled;
+  rounds.Add("w", RoundsEvent{{{0, PoissonSampling{0.01}}, {{"g", 1, 1.1}}}, 1000});
+  laplace.Add("w", Mechanism{40, Laplace{3}});
+  sampled.Add("w", Mechanism{200, PoissonSampled{0.1, {Mechanism{1, Laplace{1}}}}});
+  const std::vector<std::pair<History, Adjacency>> cases = {{rounds, Adjacency::kReplaceOne},
+                                                            {laplace, Adjacency::kReplaceOne},
+                                                            {sampled, Adjacency::kAddOrRemoveOne}};
+  for (const auto& [history, adjacency] : cases) {
+    const auto composition = Resolve(history, adjacency);
+    ASSERT_TRUE(composition.ok()) << composition.status();
+    const Options options;
+    profile::ManyDeltas deltas(*composition, options);
+    const double reach = ComputeEpsilon(*composition, 1e-9, options)->value.upper();
+    for (int i = 0; i < 18; ++i) {
+      const double epsilon = reach * unit(random);
+      const Direction direction = i % 3 == 1 ? Direction::kAdd : Direction::kRemove;
+      const auto ask = [&](double at) {
+        return i % 3 == 0 ? ComputeDelta(*composition, at, options)
+                          : ComputeDeltaIn(direction, *composition, at, options);
+      };
+      const auto found = i % 3 == 0 ? deltas.At(epsilon) : deltas.In(direction, epsilon);
+      const auto single = ask(epsilon);
+      ASSERT_TRUE(found.ok() && single.ok()) << found.status() << single.status();
+      EXPECT_EQ(found->method, Method::kPld);
+      EXPECT_LE(found->value.lower(), single->value.upper()) << epsilon;
+      EXPECT_GE(found->value.upper(), single->value.lower()) << epsilon;
+      EXPECT_LE(found->value.RelativeGap(), 1.0001e-4) << epsilon;
+      // The control: another δ's is apart from it.
+      EXPECT_GT(found->value.lower(), ask(epsilon + 0.02)->value.upper()) << epsilon;
+    }
   }
 }
 
