@@ -145,6 +145,9 @@ std::string LedgerIndex::Visit(const std::string& parent, const std::string& aft
       __builtin_prefetch((*row)->ledger.name().data());
     }
     for (const auto* row : ahead) {
+      if ((*row)->summary != nullptr) __builtin_prefetch(&(*row)->summary->epsilon());
+    }
+    for (const auto* row : ahead) {
       if (!visit(*row)) return "";
     }
   }
