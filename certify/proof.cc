@@ -11,33 +11,6 @@ constexpr slong kEndDigits = 40;  // and one for each doubling of runs
 
 Ball NotProved() { return HUGE_VAL; }
 
-// What E[e^{zL}; L finite] of all steps is at one node of the line, over its value at y = 0.
-struct Ratio {
-  Complex log;
-  bool lost = false;  // its phase: some factor may be 0
-
-  void Multiply(const Complex& moment, const Ball& log_zero, double count) {
-    lost = lost || moment.MayBeZero();
-    const Complex log_moment =
-        moment.MayBeZero() ? Complex(Log(Modulus(moment).Greatest())) : Log(moment);
-    log = log + Complex(count) * (log_moment - Complex(log_zero));
-  }
-  Complex Value() const { return lost ? Complex().Widened(Exp(log.Re())) : Exp(log); }
-};
-
-// Σ over m >= 1 of e^{mcD} times Chernoff's bound at ε + mD, and the same for m <= -1, all over
-// e^{log_scale}.
-Ball Aliases(const Composition& of, Direction direction, const Ball& epsilon, const Line& line,
-             const Ball& log_scale) {
-  const auto side = [&](const Order& order, const Ball& away) {
-    const Ball log_delta = order.r == 0 ? Ball(0.0) : LogChernoff(of, direction, epsilon, order);
-    return CertainlyPositive(away) ? Exp(log_delta - log_scale) / ExpM1(away * line.period)
-                                   : NotProved();
-  };
-  const Ball c = line.tilt;
-  return side(line.above, Ball(line.above.r) - c) + side(line.below, c - line.below.r);
-}
-
 // δ of one law, run once: the mean of (1 - e^{ε - L})_+.
 Ball PairDelta(const LossLaw& law, const Ball& epsilon) {
   Ball delta = law.infinite;
@@ -137,63 +110,98 @@ Ball LogChernoff(const Composition& of, Direction direction, const Ball& epsilon
   return k - r * epsilon + r * Log(r) - (r + 1.0) * Log1P(r);
 }
 
-Bounds OnLine(const Composition& of, Direction direction, const Ball& epsilon, const Line& line) {
-  const Ball c = line.tilt, h = Ball(2.0) * Pi() / line.period;
-  const Ball y_end = h * static_cast<double>(line.last);
-  const Ball smoothing = line.smoothing, variance = of.variance + smoothing;
+void LineSum::Ratio::Multiply(const Complex& moment, const Ball& log_zero, double count) {
+  lost = lost || moment.MayBeZero();
+  const Complex log_moment =
+      moment.MayBeZero() ? Complex(Log(Modulus(moment).Greatest())) : Log(moment);
+  log = log + Complex(count) * (log_moment - Complex(log_zero));
+}
+
+LineSum::LineSum(const Composition& of, Direction direction, const Line& line)
+    : of_(of),
+      direction_(direction),
+      line_(line),
+      c_(line.tilt),
+      h_(Ball(2.0) * Pi() / line.period),
+      smoothing_(line.smoothing),
+      variance_(of.variance + smoothing_) {
   const size_t kinds = of.sampled.size();
-  if (!CertainlyPositive(c) || !CertainlyPositive(h) || !CertainlyAtMost(0.0, smoothing) ||
-      line.last < 1 || !of.curves.empty() || line.rules.size() != kinds ||
-      line.moved.size() != kinds) {
-    return {};
-  }
-  // K(c); the ratio along the line; the logarithm of a bound on it past the end, where pairs count
-  // as 1.
-  Ball level = variance * c * (c + 1.0) / 2.0, log_end = -(variance * y_end * y_end / 2.0);
+  good_ = CertainlyPositive(c_) && CertainlyPositive(h_) && CertainlyAtMost(0.0, smoothing_) &&
+          line.last >= 1 && of.curves.empty() && line.rules.size() == kinds &&
+          line.moved.size() == kinds;
+  if (!good_) return;
+  level_ = variance_ * c_ * (c_ + 1.0) / 2.0;
+  log_end_ = -(variance_ * Y(line.last) * Y(line.last) / 2.0);
   std::vector<Ratio> ratios(line.last + 1);
-  const auto multiply = [&](const std::vector<Complex>& moments, double count) {
-    const Ball log_zero = Log(moments[0].Re());
-    for (long j = 0; j <= line.last; ++j) ratios[j].Multiply(moments[j], log_zero, count);
-    level = level + count * log_zero;
-    return log_zero;
-  };
-  for (size_t i = 0; i < kinds; ++i) {
-    const SampledGaussian& step = of.sampled[i];
-    const Nodes nodes = NodesOf(step, direction, c, line.rules[i]);
-    const Ball log_zero = multiply(AlongLine(nodes, h, line.last), step.count);
-    if (line.moved[i].height == 0) continue;  // |M(c + iy)| <= M(c)
-    const slong digits = kEndDigits + static_cast<slong>(std::log2(step.count));
-    const Ball log_past = LogModulus(step, direction, c, y_end, line.moved[i], digits);
-    log_end = log_end + step.count * Min(log_past - log_zero, 0.0);
-  }
+  for (size_t i = 0; i < kinds; ++i) TakeSampled(i, ratios);
   for (const Pair& pair : of.pairs) {
     const LossLaw& law = pair.law(direction);
-    std::vector<Complex> moments = AlongLine(NodesOf(law, c), h, line.last);
+    std::vector<Complex> moments = AlongLine(NodesOf(law, c_), h_, line.last);
     for (long j = 0; j <= line.last && !law.densities.empty(); ++j)
-      moments[j] = moments[j] + DensityMoment(law, Complex(c, h * static_cast<double>(j)));
-    multiply(moments, pair.count);
+      moments[j] = moments[j] + DensityMoment(law, Complex(c_, Y(j)));
+    Multiply(moments, pair.count, ratios);
   }
-  // The kernel 1/(z(z+1)), and what the smoothed one is above the true one at most.
-  const Ball excess = smoothing * Exp(smoothing / 8.0);
-  Ball upper = 0.0, taken = 0.0;
   for (long j = 0; j <= line.last; ++j) {
-    const Ball y = h * static_cast<double>(j), share = j == 0 ? 0.5 : 1.0;
-    const Complex z(c, y);
-    ratios[j].log =
-        ratios[j].log + Complex(-(variance * y * y / 2.0), variance * y * (c + 0.5) - y * epsilon);
-    const Complex value = ratios[j].Value();
-    upper = upper + share * (value / (z * (z + Complex(1.0)))).Re();
-    taken = taken + share * excess * value.Re();
+    const Ball y = Y(j);
+    ratios[j].log = ratios[j].log + Complex(-(variance_ * y * y / 2.0), variance_ * y * (c_ + 0.5));
+    terms_.push_back(Complex(j == 0 ? 0.5 : 1.0) * ratios[j].Value());
+    const Complex z(c_, y);
+    kernels_.push_back(terms_.back() / (z * (z + Complex(1.0))));
   }
-  const Ball end = Exp(log_end) / (Pi() * y_end), over_pi = h / Pi();
+  infinite_ = InfiniteMass(of, direction);
+  above_ = AtZero(line.above), below_ = AtZero(line.below);
+}
+
+Bounds LineSum::At(const Ball& epsilon) const {
+  if (!good_) return {};
+  // The kernel 1/(z(z+1)), and what the smoothed one is above the true one at most.
+  const Ball excess = smoothing_ * Exp(smoothing_ / 8.0);
+  Ball upper = 0.0, taken = 0.0;
+  for (long j = 0; j <= line_.last; ++j) {
+    const Complex turn = Exp(Complex(0.0, -(Y(j) * epsilon)));
+    upper = upper + (kernels_[j] * turn).Re();
+    taken = taken + excess * (terms_[j] * turn).Re();
+  }
+  const Ball end = Exp(log_end_) / (Pi() * Y(line_.last)), over_pi = h_ / Pi();
   const Ball above = (upper * over_pi).Widened(end);
-  const Ball below = ((upper - taken) * over_pi).Widened(end * (Exp(smoothing / 8.0) + 1.0));
-  const Ball log_scale = level - c * epsilon, infinite = InfiniteMass(of, direction);
-  const Ball aliases = Aliases(of, direction, epsilon, line, log_scale), scale = Exp(log_scale);
+  const Ball below = ((upper - taken) * over_pi).Widened(end * (Exp(smoothing_ / 8.0) + 1.0));
+  const Ball log_scale = level_ - c_ * epsilon, scale = Exp(log_scale);
   if (!above.IsFinite() || !scale.IsFinite()) return {};
-  const Ball lower = (below - aliases).Least() * scale;
-  return {(lower.IsFinite() ? Max(lower, 0.0) : Ball(0.0)) + infinite,
-          above.Greatest() * scale + infinite};
+  const Ball lower = (below - Aliases(epsilon, log_scale)).Least() * scale;
+  return {(lower.IsFinite() ? Max(lower, 0.0) : Ball(0.0)) + infinite_,
+          above.Greatest() * scale + infinite_};
+}
+
+Ball LineSum::Multiply(const std::vector<Complex>& moments, double count,
+                       std::vector<Ratio>& ratios) {
+  const Ball log_zero = Log(moments[0].Re());
+  for (long j = 0; j <= line_.last; ++j) ratios[j].Multiply(moments[j], log_zero, count);
+  level_ = level_ + count * log_zero;
+  return log_zero;
+}
+
+void LineSum::TakeSampled(size_t i, std::vector<Ratio>& ratios) {
+  const SampledGaussian& step = of_.sampled[i];
+  const Nodes nodes = NodesOf(step, direction_, c_, line_.rules[i]);
+  const Ball log_zero = Multiply(AlongLine(nodes, h_, line_.last), step.count, ratios);
+  if (line_.moved[i].height == 0) return;  // |M(c + iy)| <= M(c)
+  const slong digits = kEndDigits + static_cast<slong>(std::log2(step.count));
+  const Ball log_past = LogModulus(step, direction_, c_, Y(line_.last), line_.moved[i], digits);
+  log_end_ = log_end_ + step.count * Min(log_past - log_zero, 0.0);
+}
+
+Ball LineSum::AtZero(const Order& order) const {
+  return order.r == 0 ? Ball(0.0) : LogChernoff(of_, direction_, 0.0, order);
+}
+
+Ball LineSum::Aliases(const Ball& epsilon, const Ball& log_scale) const {
+  const auto side = [&](const Ball& at_zero, double r, const Ball& away) {
+    return CertainlyPositive(away)
+               ? Exp(at_zero - epsilon * r - log_scale) / ExpM1(away * line_.period)
+               : NotProved();
+  };
+  return side(above_, line_.above.r, Ball(line_.above.r) - c_) +
+         side(below_, line_.below.r, c_ - line_.below.r);
 }
 
 Ball ClosedDelta(const Composition& of, Direction direction, const Ball& epsilon) {
