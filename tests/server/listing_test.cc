@@ -10,11 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "server/own_ledgers/own_ledgers.h"
-#include "server/summaries/dataset_totals.h"
 #include "server/summaries/stored_summary.h"
 #include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
@@ -478,33 +476,6 @@ TEST_F(Listing, TotalsAreBegunAsTheServerStarts) {
     if (found.find("TOTAL_REFUSED") != std::string::npos) break;
   }
   EXPECT_NE(found.find("TOTAL_REFUSED"), std::string::npos) << found;
-}
-
-// After a start a list of data sets stood still for two seconds, and had no totals all the same.
-TEST(DatasetTotals, AreNotWaitedForBehindALongQueue) {
-  absl::Notification go;
-  DatasetTotals totals(1e-6, [&](const std::vector<std::string>&, double, const auto&) {
-    go.WaitForNotification();
-    return absl::StatusOr<v1::ComputeEpsilonResponse>(v1::ComputeEpsilonResponse());
-  });
-  std::vector<LedgerRows> sets(2);
-  for (uint64_t number = 0; number < kMostAwaited; ++number) {
-    const auto row = std::make_shared<LedgerRow>();
-    row->number = number;
-    sets[number % 2].push_back(row);
-  }
-  std::vector<v1::DatasetSummary> datasets(2);
-  totals.Fill(sets, absl::InfiniteFuture(), datasets);
-  EXPECT_EQ(datasets[1].refusal().reason(), kUnderWay);
-  go.Notify();
-  while (!datasets[1].has_epsilon()) {
-    datasets.assign(2, {});
-    totals.Fill(sets, absl::InfinitePast(), datasets);
-  }
-  sets = {{sets[0][0], sets[0][1]}};
-  datasets.assign(1, {});
-  totals.Fill(sets, absl::InfiniteFuture(), datasets);
-  EXPECT_TRUE(datasets[0].has_epsilon());
 }
 
 TEST_F(Listing, TotalSaysWhichGuaranteeItIs) {
