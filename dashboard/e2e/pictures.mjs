@@ -43,7 +43,7 @@ try {
   for (const [name, address] of Object.entries(VIEWS)) {
     if (only && !name.startsWith(only)) continue;
     for (const dark of [false, true]) {
-      for (const width of [1280, 360]) {
+      for (const width of [1280, 768, 360]) {
         const { page: tab, context, trouble } = await openPage(browser, { width, dark });
         await tab.goto(server.base + address);
         await settled(tab);

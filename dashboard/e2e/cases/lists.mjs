@@ -3,39 +3,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { openPage, settled } from "../browser.mjs";
 import { onServer, says, text, until } from "../case.mjs";
-import { append, create, declared, gaussian, nameOf, rounds, poisson } from "../ledgers.mjs";
+import { append, create, declared, gaussian, many, nameOf, rounds, poisson } from "../ledgers.mjs";
 import { sleep, startServer } from "../server.mjs";
 
 const RUNS = 260; // more than a page of 200
-// How many ledgers have an ε.
-async function withCost(server) {
-  let [count, pageToken] = [0, ""];
-  do {
-    const request = { parent: "projects/-", pageSize: 1000, filter: "epsilon:*", pageToken };
-    const answer = await server.call("LedgerService/ListLedgers", request);
-    count += answer.ledgers?.length ?? 0;
-    pageToken = answer.nextPageToken ?? "";
-  } while (pageToken);
-  return count;
-}
-// Runs of four data sets, whose noise goes down: the last costs most.
-async function many(server, count = RUNS) {
-  for (let first = 0; first < count; first += 20) {
-    const ids = Array.from({ length: Math.min(20, count - first) }, (_, k) => first + k);
-    await Promise.all(
-      ids.map(async (i) => {
-        const id = `run-${String(i).padStart(4, "0")}`;
-        await create(server, id, declared(`set-${i % 4}`, "example", { planIndependent: true }));
-        await append(server, id, [rounds(100, poisson(0.01), 4 - (3 * i) / count)]);
-      }),
-    );
-  }
-  for (let left = 600; left; left--) {
-    if ((await withCost(server)) === count) return;
-    await sleep(100);
-  }
-  throw new Error("the server has not worked out the cost of all");
-}
 const cells = (tab, column) =>
   tab.evaluate(
     (column) =>
@@ -52,7 +23,7 @@ export const cases = {
   "rows are of 40 pixels, are sorted by the server, and say numbers in full on hover": onServer(
     { filled: false },
     async ({ server, browser }) => {
-      await many(server);
+      await many(server, RUNS);
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/ledgers`);
       await rowsAre(tab, 200);
@@ -199,7 +170,7 @@ export const cases = {
     async ({ server, browser, folder }) => {
       const secret = readFileSync(`${server.folder}/store.tokens.first-admin`, "utf8").trim();
       server.useToken(secret);
-      await many(server);
+      await many(server, RUNS);
       await server.call("RecomputeService/StartRecompute", {
         requestId: "lists",
         parent: "projects/-",
@@ -298,7 +269,7 @@ export const cases = {
   "back keeps the place and the pages, and the focus follows the view": onServer(
     { filled: false },
     async ({ server, browser }) => {
-      await many(server);
+      await many(server, RUNS);
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/ledgers`);
       await rowsAre(tab, 200);

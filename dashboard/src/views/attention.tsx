@@ -131,8 +131,9 @@ interface AttentionProps {
   of: ListAttentionResponse;
   witnessed: boolean;
   again: () => void; // something was said
+  more?: () => void; // asks for more of them; absent: there are as many as a page can have
 }
-export function Attention({ of: list, witnessed, again }: AttentionProps) {
+export function Attention({ of: list, witnessed, again, more: show }: AttentionProps) {
   const [about, setAbout] = useState<AttentionItem>();
   const { items = [], total, acknowledged, unexamined } = list;
   const all = [...items.map(shown), ...(witnessed ? [] : [NO_WITNESS])];
@@ -169,7 +170,13 @@ export function Attention({ of: list, witnessed, again }: AttentionProps) {
       ))}
       {more > 0 && (
         <p class="footnote" style="padding: 8px 20px">
-          and {grouped(more)} more, none graver: <code>dpledger attention</code> lists them all
+          {show ? (
+            <Button onClick={show}>Show {grouped(more)} more, none graver</Button>
+          ) : (
+            <>
+              and {grouped(more)} more: <code>dpledger attention</code> lists them all
+            </>
+          )}
         </p>
       )}
       {rest}

@@ -2,6 +2,7 @@
 import { everyPage, jsonAddress, signedIn } from "../api/client";
 import type { DatasetSummary, ListDatasetsResponse } from "../api/types";
 import { useCall, useTask } from "../api/use_call";
+import { useState } from "preact/hooks";
 import { generation } from "../live";
 import { downloadCsv } from "../parts/download";
 import { EpsilonLine, EpsilonWords, Protects, TierNote, upper, type Terms } from "../parts/epsilon";
@@ -126,7 +127,8 @@ const csvRow = (one: DatasetSummary) => ({
   refusal: one.refusal?.reason,
 });
 
-const FIRST = { parent: "projects/-", pageSize: 12 };
+const FIRST = 12; // of what needs attention, until the reader wants more
+const MOST = 1000;
 export function Datasets() {
   const version = generation.value;
   const { data: all, error } = useTask(
@@ -138,7 +140,8 @@ export function Datasets() {
     },
     [version, signedIn.value],
   );
-  const listed = useCall("LedgerService/ListAttention", FIRST, version);
+  const [pageSize, setPageSize] = useState(FIRST);
+  const listed = useCall("LedgerService/ListAttention", { ...ALL, pageSize }, version);
   const { note } = useCall("AuditService/GetCheckpoint", {}).data ?? {};
   const datasets = all ?? [];
   const total = datasets.reduce((sum, one) => sum + number(one.ledgerCount), 0);
@@ -179,6 +182,7 @@ export function Datasets() {
           of={listed.data ?? {}}
           witnessed={note === undefined || cosignatures(note) > 0}
           again={listed.again}
+          more={pageSize < MOST ? () => setPageSize(MOST) : undefined}
         />
       )}
       {datasets.length > 0 && (

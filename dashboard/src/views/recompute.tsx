@@ -1,5 +1,5 @@
 // What a better method says of what was answered before: operations.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { hex } from "../api/bytes";
 import { call, CallError } from "../api/client";
 import type { Method, Operation, StartRecomputeRequest } from "../api/types";
@@ -10,8 +10,8 @@ import { FilterField, FilterHelp } from "../parts/filter_field";
 import { Chip } from "../parts/icon";
 import { A, Awaited, Button, Card, Empty, Failed, Section, Table, Title } from "../parts/parts";
 import { go } from "../router";
-import { faultOf } from "../text/filter";
-import { Name, visible } from "../text/names";
+import { apart, faultOf } from "../text/filter";
+import { AndNames, Name, shortName, visible } from "../text/names";
 import { grouped, typed } from "../text/numbers";
 import { Time } from "../text/time";
 import { methodWords } from "../text/words";
@@ -54,6 +54,35 @@ export function Asked({ of: request = {} }: { of: StartRecomputeRequest | undefi
       )}
       , by {method === "BEST" ? "the best method" : methodWords(method.toLowerCase())}
     </>
+  );
+}
+
+const MOST_NAMED = 8;
+// Which ledgers the filter finds: nothing begins about others than were meant.
+function Found({ filter }: { filter: string }) {
+  const [settled, setSettled] = useState(filter);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(filter), 300); // after the last letter
+    return () => clearTimeout(timer);
+  }, [filter]);
+  const { data, error } = useCall("LedgerService/ListLedgers", {
+    parent: "projects/-",
+    filter: apart(settled, false).filter,
+    pageSize: MOST_NAMED,
+  });
+  if (error || !data) return null; // what is wrong with a filter is said when it is asked
+  const { ledgers = [], nextPageToken } = data;
+  return (
+    <p class="muted" aria-live="polite">
+      {ledgers.length ? (
+        <>
+          It asks about <AndNames of={ledgers.map(({ name }) => shortName(name))} />
+          {nextPageToken && " and more"}.
+        </>
+      ) : (
+        "No ledger fits."
+      )}
+    </p>
   );
 }
 
@@ -100,6 +129,7 @@ function Begin({ started }: { started: () => void }) {
           <label for="asked">Ledgers (filter; empty: all)</label>
           <FilterField id="asked" value={filter} change={setFilter} fault={fault} />
           <FilterHelp take={setFilter} />
+          <Found filter={filter} />
         </div>
         <label class="field">
           Answered before version
