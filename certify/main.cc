@@ -89,15 +89,28 @@ absl::StatusOr<Question> FromAnswer(const std::string& path) {
   v1::AnswerDetails details;
   v1::ComputeEpsilonResponse epsilon;
   v1::ComputeDeltaResponse delta;
-  if (Parsed(text, epsilon) && epsilon.has_epsilon()) {
-    claim = {Claim::About::kEpsilon, epsilon.delta(), epsilon.epsilon().lower(),
-             epsilon.epsilon().upper()};
+  v1::ComputeTuningCostResponse tuning;
+  if (Parsed(text, tuning) && tuning.has_trials()) {
+    claim = {Claim::About::kEpsilon,
+             tuning.delta(),
+             tuning.epsilon().lower(),
+             tuning.epsilon().upper(),
+             {}};
+    ASSIGN_OR_RETURN(claim.trials, TrialsOf(tuning.trials()));
+    details = tuning.details();
+  } else if (Parsed(text, epsilon) && epsilon.has_epsilon()) {
+    claim = {Claim::About::kEpsilon,
+             epsilon.delta(),
+             epsilon.epsilon().lower(),
+             epsilon.epsilon().upper(),
+             {}};
     details = epsilon.details();
   } else if (Parsed(text, delta) && delta.has_delta()) {
-    claim = {Claim::About::kDelta, delta.epsilon(), delta.delta().lower(), delta.delta().upper()};
+    claim = {
+        Claim::About::kDelta, delta.epsilon(), delta.delta().lower(), delta.delta().upper(), {}};
     details = delta.details();
   } else {
-    return FieldError(path, "must be an answer on epsilon or on delta in proto JSON");
+    return FieldError(path, "must be an answer on epsilon, on delta or on tuning in proto JSON");
   }
   if (details.regime() != v1::FIXED_PLAN) {
     return absl::UnimplementedError("details.regime: only FIXED_PLAN is covered by this checker");
@@ -118,7 +131,10 @@ absl::StatusOr<Question> FromFlags(const Flags& flags) {
     return FieldError("--lower and --upper", "must be given where no answer's file is");
   Question question;
   question.claim = {flags.delta ? Claim::About::kEpsilon : Claim::About::kDelta,
-                    flags.delta ? *flags.delta : *flags.epsilon, *flags.lower, *flags.upper};
+                    flags.delta ? *flags.delta : *flags.epsilon,
+                    *flags.lower,
+                    *flags.upper,
+                    {}};
   question.neighbours = {kAdjacencies.at(flags.adjacency), flags.group_size};
   return question;
 }

@@ -1,9 +1,11 @@
 // What is claimed of δ(ε), proved or refuted.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "certify/composition.h"
+#include "certify/selection.h"
 
 namespace dpledger::certify {
 
@@ -19,6 +21,7 @@ struct Claim {
   About about = About::kEpsilon;
   double given = 0;  // the δ, or the ε
   double lower = 0, upper = 0;
+  std::optional<Trials> trials;  // of the best of so many runs; else of all that the events say
 };
 
 // That the upper end is at least the truth; that the lower end is at most the truth.

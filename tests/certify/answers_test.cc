@@ -6,11 +6,13 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "certify/history.h"
+#include "certify/selection.h"
 #include "certify/verify.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger_accounting.h"
@@ -21,20 +23,40 @@
 namespace dpledger::certify {
 namespace {
 
-// The accountant's interval for ε at `delta`.
-Claim Answer(const std::string& events, double delta, const Neighbours& neighbours) {
+// What the accountant says to `method`, of `given` and these events.
+template <typename Response>
+Response Ask(const char* method, const std::string& events, const std::string& given,
+             const Neighbours& neighbours) {
   std::vector<std::string> lines = absl::StrSplit(events, '\n', absl::SkipEmpty());
   const std::string question = absl::StrFormat(
-      "{\"delta\":%.17g,\"subject\":{\"events\":[%s]},\"options\":{\"adjacency\":\"%s\","
+      "{%s,\"subject\":{\"events\":[%s]},\"options\":{\"adjacency\":\"%s\","
       "\"groupSize\":\"%d\"}}",
-      delta, absl::StrJoin(lines, ","), v1::Adjacency_Name(neighbours.adjacency),
+      given, absl::StrJoin(lines, ","), v1::Adjacency_Name(neighbours.adjacency),
       neighbours.group_size);
   const accounting::LibraryAnswer answer =
-      accounting::AskLibrary(DPLEDGER_ACCOUNTING_JSON, "ComputeEpsilon", question);
+      accounting::AskLibrary(DPLEDGER_ACCOUNTING_JSON, method, question);
   EXPECT_EQ(answer.code, 0) << answer.bytes;
-  v1::ComputeEpsilonResponse response;
+  Response response;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(answer.bytes, &response).ok());
-  return {Claim::About::kEpsilon, delta, response.epsilon().lower(), response.epsilon().upper()};
+  return response;
+}
+// The accountant's interval for ε at `delta`.
+Claim Answer(const std::string& events, double delta, const Neighbours& neighbours) {
+  const auto response = Ask<v1::ComputeEpsilonResponse>(
+      "ComputeEpsilon", events, absl::StrFormat("\"delta\":%.17g", delta), neighbours);
+  return {
+      Claim::About::kEpsilon, delta, response.epsilon().lower(), response.epsilon().upper(), {}};
+}
+// Of the best of so many runs.
+Claim TuningAnswer(const std::string& events, double delta, const std::string& trials,
+                   const Neighbours& neighbours = {}) {
+  const auto response = Ask<v1::ComputeTuningCostResponse>(
+      "ComputeTuningCost", events,
+      absl::StrFormat("\"delta\":%.17g,\"trials\":{%s}", delta, trials), neighbours);
+  absl::StatusOr<Trials> read = TrialsOf(response.trials());
+  EXPECT_TRUE(read.ok()) << read.status();
+  return {Claim::About::kEpsilon, delta, response.epsilon().lower(), response.epsilon().upper(),
+          *std::move(read)};
 }
 
 Claimed Read(const std::string& events, const Neighbours& neighbours = {}) {
@@ -149,11 +171,11 @@ TEST(Answers, OfEveryKindCoveredAreProved) {
        {std::pair(sparse, 2 * once), std::pair(one_way, once - .125)}) {
     const Claimed history = Read(text);
     const auto upper = [&](double by) {
-      return CheckUpper(history, {Claim::About::kEpsilon, 0, 0, epsilon * by}).verdict;
+      return CheckUpper(history, {Claim::About::kEpsilon, 0, 0, epsilon * by, {}}).verdict;
     };
     EXPECT_EQ(upper(1 + 1e-9), Verdict::kProved) << text;
     EXPECT_EQ(upper(1 - 1e-9), Verdict::kOpen) << text;
-    EXPECT_EQ(CheckLower(history, {Claim::About::kEpsilon, 0, epsilon / 2, epsilon}).verdict,
+    EXPECT_EQ(CheckLower(history, {Claim::About::kEpsilon, 0, epsilon / 2, epsilon, {}}).verdict,
               Verdict::kOpen)
         << text;
   }
@@ -171,7 +193,8 @@ TEST(Answers, OfEveryKindCoveredAreProved) {
         std::pair(choice("EXPONENTIAL_NOISE") + gaussian, replace)}) {
     const Claim claim = Answer(text, 1e-5, to);
     const auto upper = [&](double by) {
-      return CheckUpper(Read(text, to), {claim.about, claim.given, 0, claim.upper * by}).verdict;
+      return CheckUpper(Read(text, to), {claim.about, claim.given, 0, claim.upper * by, {}})
+          .verdict;
     };
     EXPECT_EQ(upper(1 + 1e-9), Verdict::kProved) << text;
     EXPECT_EQ(upper(1 - 1e-3), Verdict::kOpen) << text;
@@ -181,7 +204,8 @@ TEST(Answers, OfEveryKindCoveredAreProved) {
     const double root = std::exp(0.35) - std::exp(epsilon / 2);
     const double delta = root * root / std::expm1(0.7);
     const auto upper = [&](double by) {
-      return CheckUpper(Read(exponential), {Claim::About::kDelta, epsilon, 0, delta * by}).verdict;
+      return CheckUpper(Read(exponential), {Claim::About::kDelta, epsilon, 0, delta * by, {}})
+          .verdict;
     };
     EXPECT_EQ(upper(1 + 1e-9), Verdict::kProved) << epsilon;
     EXPECT_EQ(upper(1 - 1e-9), Verdict::kOpen) << epsilon;
@@ -192,6 +216,123 @@ TEST(Answers, OfEveryKindCoveredAreProved) {
   claim.upper *= 1 + 1e-4;
   EXPECT_EQ(CheckUpper(Read(zcdp), claim).verdict, Verdict::kProved);
   EXPECT_EQ(CheckLower(Read(zcdp), claim).verdict, Verdict::kProved);
+}
+
+// ---- The best of several runs ----
+
+std::string NegativeBinomial(double eta, double mean) {
+  return absl::StrFormat("\"negativeBinomial\":{\"eta\":%.17g,\"mean\":%.17g}", eta, mean);
+}
+const char kPoissonTrials[] = "\"poisson\":{\"mean\":10}";
+
+TEST(BestOfRuns, AnswersAreProved) {
+  const std::string gaussian = GaussianEvent(1.5), rounds = PoissonRounds(0.01, 1, 300);
+  const Neighbours replace = {v1::REPLACE_ONE, 1};
+  for (const auto& [events, trials, to] :
+       {std::tuple(gaussian, NegativeBinomial(0, 10), Neighbours()),
+        std::tuple(gaussian, NegativeBinomial(-0.5, 3), Neighbours()),
+        std::tuple(gaussian, std::string(kPoissonTrials), replace),
+        std::tuple(gaussian, std::string("\"fixed\":{\"count\":\"30\"}"), Neighbours()),
+        std::tuple(gaussian, std::string("\"fixed\":{\"count\":\"1\"}"), Neighbours()),
+        std::tuple(gaussian, std::string("\"leastCost\":{\"mean\":20}"), Neighbours()),
+        std::tuple(gaussian, std::string("\"binomial\":{\"trials\":\"40\",\"probability\":0.25}"),
+                   Neighbours()),
+        std::tuple(PoissonRounds(0.1, 1, 1), NegativeBinomial(2, 5), Neighbours()),
+        std::tuple(rounds, NegativeBinomial(1, 10), Neighbours()),
+        std::tuple(rounds + gaussian, std::string(kPoissonTrials), Neighbours())}) {
+    const Claim claim = TuningAnswer(events, 1e-6, trials, to);
+    const Claimed history = Read(events, to);
+    for (const Finding& found : {CheckUpper(history, claim), CheckLower(history, claim)})
+      EXPECT_EQ(found.verdict, Verdict::kProved) << events << trials << found.words;
+  }
+}
+
+// E[K] (1-x)^{K-1} and its like against sums over the masses of K.
+TEST(BestOfRuns, WeightsAreTheDerivativesOfTheGeneratingFunctions) {
+  const auto read = [](const std::string& text) {
+    v1::Trials trials;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage("{" + text + "}", &trials).ok());
+    absl::StatusOr<Trials> result = TrialsOf(trials);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return *std::move(result);
+  };
+  const auto expect = [](const Trials& trials, auto log_mass) {
+    for (const double x : {0., 0.1, 0.7, 0.99}) {
+      double sum = 0, slope = 0, whole = 0;
+      for (double k = 0; k < 3000; ++k) {
+        const double mass = std::exp(log_mass(k));
+        whole += mass, sum += mass * k * std::pow(1 - x, k - 1);
+        if (k >= 2) slope += mass * k * (k - 1) * std::pow(1 - x, k - 2);
+      }
+      EXPECT_NEAR(whole, 1, 1e-9);
+      EXPECT_NEAR(trials.Weight(x).Middle() / sum, 1, 1e-9) << x;
+      EXPECT_NEAR((trials.Decay(x) * trials.Weight(x)).Middle() / slope, 1, 1e-9) << x;
+    }
+  };
+  expect(read(kPoissonTrials),
+         [](double k) { return k * std::log(10.) - 10 - std::lgamma(k + 1); });
+  expect(read("\"fixed\":{\"count\":\"7\"}"), [](double k) { return k == 7 ? 0 : -HUGE_VAL; });
+  expect(read("\"binomial\":{\"trials\":\"9\",\"probability\":0.3}"), [](double k) {
+    return k > 9 ? -HUGE_VAL
+                 : std::lgamma(10) - std::lgamma(k + 1) - std::lgamma(10 - k) + k * std::log(0.3) +
+                       (9 - k) * std::log(0.7);
+  });
+  // The geometric distribution of mean 8; the logarithmic one with γ = 1/16.
+  expect(read(NegativeBinomial(1, 8)),
+         [](double k) { return k == 0 ? -HUGE_VAL : (k - 1) * std::log(7. / 8) - std::log(8.); });
+  expect(read(NegativeBinomial(0, 15 / std::log(16.))), [](double k) {
+    return k == 0 ? -HUGE_VAL : k * std::log(15. / 16) - std::log(k * std::log(16.));
+  });
+}
+
+// Orders of Gaussian results whose δ is known: those below a place s are best, and those above t
+// follow at once. No bound from above may be below any of them, whatever the lattice, and none from
+// below above all of them.
+TEST(BestOfRuns, BoundsHoldWhateverTheLattice) {
+  const double mu = 0.7, mean = 10;
+  const Trials trials = {mean, 0.0, mean, false, {}};  // Poisson: E[s^K] = e^{10(s-1)}
+  Composition run;
+  run.variance = Ball(mu) * mu;
+  const auto known = [&](double epsilon) {
+    // That one between x and x + m is released.
+    const auto chosen = [&](double x, double m) {
+      return std::exp(-mean * x) * -std::expm1(-mean * m);
+    };
+    const auto tail = [](double t) { return std::erfc(t / std::sqrt(2.)) / 2; };
+    double most = 0;
+    for (double s = -6; s < 2; s += 0.02) {
+      for (double t = s; t < 8; t += 0.02) {
+        most = std::fmax(most, chosen(tail(mu - s), tail(t - mu)) -
+                                   std::exp(epsilon) * chosen(tail(-s), tail(t)));
+      }
+    }
+    return most;
+  };
+  for (const double epsilon : {1., 3., 6.}) {
+    const double exact = known(epsilon);
+    double least = HUGE_VAL, greatest = 0;
+    for (const long count : {3, 10, 50, 400}) {
+      for (const double end : {0.1, 1., 6., 30.}) {
+        Lattice lattice = {end / static_cast<double>(count), {}, {}};
+        for (long i = 0; i < count; ++i) {
+          const Ball delta =
+              ClosedDelta(run, Direction::kRemove, lattice.spacing * static_cast<double>(i));
+          lattice.remove.push_back({delta, delta});
+        }
+        lattice.add = lattice.remove;
+        for (const double cell : {0.5, 0.02}) {
+          least = std::fmin(
+              least,
+              SelectedAbove(trials, lattice, Direction::kRemove, epsilon, {cell, 1e-12}).Middle());
+        }
+        greatest = std::fmax(greatest,
+                             SelectedBelow(trials, lattice, Direction::kRemove, epsilon).Middle());
+      }
+    }
+    EXPECT_GE(least, exact) << epsilon;
+    EXPECT_LE(greatest, exact * (1 + 1e-3)) << epsilon;
+    EXPECT_GE(greatest, (epsilon < 6 ? 0.7 : 0.98) * exact) << epsilon;
+  }
 }
 
 // ---- Controls: answers with a fault ----
@@ -208,7 +349,7 @@ std::vector<Fault> Faults() {
   const double gap = claim.upper - claim.lower, more = 1e-6 * claim.upper;
   std::vector<Fault> all;
   const auto ends = [&](const char* name, double lower, double upper) {
-    all.push_back({name, right, {Claim::About::kEpsilon, delta, lower, upper}});
+    all.push_back({name, right, {Claim::About::kEpsilon, delta, lower, upper, {}}});
   };
   ends("upper lowered", claim.lower - gap - 2 * more, claim.upper - gap - more);
   ends("lower raised", claim.lower + gap + more, claim.upper + gap + 2 * more);
@@ -217,7 +358,7 @@ std::vector<Fault> Faults() {
                         double other_delta) {
     all.push_back({name,
                    PoissonRounds(other_q, other_sigma, other_count),
-                   {Claim::About::kEpsilon, other_delta, claim.lower, claim.upper}});
+                   {Claim::About::kEpsilon, other_delta, claim.lower, claim.upper, {}}});
   };
   for (const double f : {0.999, 1.001}) {
     with("q", q * f, sigma, count, delta);
@@ -244,13 +385,54 @@ TEST(Faults, AreRefuted) {
   }
 }
 
+// Of the best of several runs the truth lies between two bounds: what is not above the one or below
+// the other is never proved.
+TEST(Faults, OfTheBestOfRunsAreNeverProved) {
+  const std::string events = GaussianEvent(1.5), trials = NegativeBinomial(0, 10);
+  const Claim right = TuningAnswer(events, 1e-6, trials);
+  const auto never = [&](const char* name, const std::string& of, const Claim& claim,
+                         const Neighbours& to = {}) {
+    const Claimed history = Read(of, to);
+    const Finding upper = CheckUpper(history, claim), lower = CheckLower(history, claim);
+    EXPECT_TRUE(upper.verdict != Verdict::kProved || lower.verdict != Verdict::kProved)
+        << name << "\n"
+        << upper.words << "\n"
+        << lower.words;
+  };
+  const auto upper_at = [&](double epsilon) {
+    Claim claim = right;
+    claim.upper = epsilon, claim.lower = 0;
+    return CheckUpper(Read(events), claim).verdict;
+  };
+  EXPECT_EQ(upper_at(right.upper), Verdict::kProved);
+  EXPECT_EQ(upper_at(right.upper * 1.01), Verdict::kProved);
+  EXPECT_NE(upper_at(right.upper * 0.99), Verdict::kProved);
+  EXPECT_EQ(upper_at(right.lower * 0.99), Verdict::kRefuted);
+  Claim claim = right;
+  claim.lower = claim.upper * 1.01, claim.upper *= 1.02;
+  EXPECT_EQ(CheckLower(Read(events), claim).verdict, Verdict::kRefuted);
+  claim = right;
+  claim.lower = 0, claim.trials.reset();  // as if one run had been asked about
+  EXPECT_EQ(CheckUpper(Read(events), claim).verdict, Verdict::kProved);
+  claim.upper = Answer(events, 1e-6, {}).upper, claim.trials = right.trials;
+  never("one run's", events, claim);
+  never("less noise", GaussianEvent(1.485), right);
+  never("smaller delta", events, {right.about, 0.9e-6, 0, right.upper, right.trials});
+  never("the other adjacency", events, right, {v1::REPLACE_ONE, 1});
+  never("fewer trials", events,
+        {right.about, 1e-6, 0, TuningAnswer(events, 1e-6, NegativeBinomial(0, 9)).upper,
+         right.trials});
+  never("another law of trials", events,
+        {right.about, 1e-6, 0, right.upper, TuningAnswer(events, 1e-6, kPoissonTrials).trials});
+}
+
 // δ does not fall past the greatest loss: an ε beyond it is too large a lower end.
 TEST(Faults, ALowerEndPastTheGreatestLossIsRefuted) {
   const std::string stated = Mechanism("\"epsilonDelta\":{\"epsilon\":1,\"delta\":1e-6}");
-  const Claim claim = {Claim::About::kEpsilon, 1e-6, 5, 6};
+  const Claim claim = {Claim::About::kEpsilon, 1e-6, 5, 6, {}};
   EXPECT_EQ(CheckLower(Read(stated), claim).verdict, Verdict::kRefuted);
   EXPECT_EQ(CheckUpper(Read(stated), claim).verdict, Verdict::kProved);
-  const Claim right = {Claim::About::kEpsilon, 1e-6, 1, 1};
+  const Claim right = {Claim::About::kEpsilon, 1e-6, 1, 1, {}};
   EXPECT_EQ(CheckLower(Read(stated), right).verdict, Verdict::kProved);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "tests/certify/events_text.h"
 
 namespace dpledger::certify {
@@ -54,6 +55,25 @@ TEST(Program, ProvesWhatTheCommandLineAnswers) {
     EXPECT_EQ(checked.code, 0) << checked.output;
     EXPECT_THAT(checked.output, HasSubstr("upper  proved: delta("));
     EXPECT_THAT(checked.output, HasSubstr("lower  proved: delta("));
+  }
+}
+TEST(Program, ProvesTheCostOfASearch) {
+  const std::string events = File("one_run", GaussianEvent(3));
+  const Ended asked = RunProgram(
+      "dpledger", absl::StrCat("tuning --trials poisson --mean-trials 10 --delta 1e-5 --events ",
+                               events, " --json 2>/dev/null"));
+  ASSERT_EQ(asked.code, 0) << asked.output;
+  const Ended checked = RunProgram("dpledger-certify",
+                                   absl::StrCat(File("cost", asked.output), " --events ", events));
+  EXPECT_EQ(checked.code, 0) << checked.output;
+  // More runs, and a number of them that is none.
+  for (const auto& [mean, code] : {std::pair("11", 1), std::pair("-1", 2), std::pair("0", 2)}) {
+    const std::string other = absl::StrReplaceAll(
+        asked.output, {{"{\"mean\":10}", absl::StrCat("{\"mean\":", mean, "}")}});
+    ASSERT_NE(other, asked.output);
+    const Ended refused =
+        RunProgram("dpledger-certify", absl::StrCat(File("other", other), " --events ", events));
+    EXPECT_EQ(refused.code, code) << refused.output;
   }
 }
 TEST(Program, SaysWhichInequalityFails) {
