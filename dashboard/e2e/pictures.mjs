@@ -6,7 +6,7 @@ import { fill } from "./ledgers.mjs";
 import { sleep, startServer } from "./server.mjs";
 
 const [bin, page, out, only] = process.argv.slice(2);
-const PLAN = "plan:kind=poisson&epsilon=2&trials=10&dataset=clinic-readmissions";
+const PLAN = "plan:kind=poisson&epsilon=7&trials=10&dataset=clinic-readmissions";
 const VIEWS = {
   datasets: "/",
   dataset: "/dataset?name=adult",
