@@ -238,9 +238,10 @@ absl::StatusOr<questions::Subject> RunFlags::Subject() const {
 
 void QuestionFlags::AddTo(flags::App& app) {
   run.AddTo(app);
-  app.add_option("--events", events,
-                 "an event file: one event in proto JSON a line; - is standard input. Beside ledgers "
-                 "an event file or a run is what may be done yet, and counts with them")
+  app.add_option(
+         "--events", events,
+         "an event file: one event in proto JSON a line; - is standard input. Beside ledgers "
+         "an event file or a run is what may be done yet, and counts with them")
       ->type_name("FILE");
   place.AddTo(app);
   AddLedgerNames(app, "--ledger", ledgers,
