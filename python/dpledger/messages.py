@@ -1015,8 +1015,8 @@ class BudgetGrant(Message):
 
 
 class Subject(Message):
-    """What a question is about: one or several ledgers (composed), or events given here, or ledgers plus what-if
-    events."""
+    """What a question is about: one or several ledgers (composed), or events given here, or ledgers or a data set
+    plus what-if events."""
     events: Sequence[Event] = ()
     _wire = (
         (2, "events", "Event", "*"),)
