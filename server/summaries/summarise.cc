@@ -24,7 +24,8 @@ void Set(absl::Time time, google::protobuf::Timestamp& into) {
       static_cast<int32_t>((time - absl::FromUnixSeconds(into.seconds())) / absl::Nanoseconds(1)));
 }
 
-// What the answer does not say: conflicts among entries [counted, size), and the last one's time.
+// What the answer does not say: conflicts among entries [counted, size), the last one's time, and
+// where there is no answer corrections.
 absl::Status CountEntries(LedgerReader& store, uint64_t counted, v1::LedgerSummary& summary) {
   uint64_t next = std::min(counted, summary.size() - 1);
   while (next < summary.size()) {
@@ -40,9 +41,10 @@ absl::Status CountEntries(LedgerReader& store, uint64_t counted, v1::LedgerSumma
         return absl::DataLossError(
             absl::StrCat(summary.ledger(), ": entry ", next, " does not parse"));
       }
-      if (next++ >= counted && entry.has_conflict()) {
-        summary.set_conflicts(summary.conflicts() + 1);
-      }
+      if (next++ < counted) continue;
+      if (entry.has_conflict()) summary.set_conflicts(summary.conflicts() + 1);
+      if (entry.has_correction() && summary.has_refusal())
+        summary.set_corrections(summary.corrections() + 1);
     }
     *summary.mutable_last_entry_time() = entry.recorded_time();
   }
@@ -171,6 +173,7 @@ absl::StatusOr<v1::LedgerSummary> Summarise(
   if (before != nullptr && before->size() <= summary.size()) {
     counted = before->size();
     summary.set_conflicts(before->conflicts());
+    if (!answer.ok()) summary.set_corrections(before->corrections());
   }
   RETURN_IF_ERROR(CountEntries(store, counted, summary));
   return summary;

@@ -123,12 +123,12 @@ class Listing : public ::testing::Test {
     } while (!request.page_token().empty());
     return text;
   }
-  uint64_t Unexamined() {
+  v1::ListAttentionResponse AllAttention() {
     v1::ListAttentionRequest request;
     request.set_parent("projects/-");
     v1::ListAttentionResponse response;
     EXPECT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response)));
-    return response.unexamined();
+    return response;
   }
   void Plan(v1::Declaration& declaration) { declaration.set_plan_independent(true); }
 
@@ -189,6 +189,15 @@ TEST_F(Listing, RefusalIsInTheSummary) {
   EXPECT_THAT(summary.refusal().message(), HasSubstr("filter"));
   EXPECT_EQ(Pages(ListOf("refused:*")), "|a ");
   EXPECT_EQ(Pages(ListOf("epsilon:*")), "|");
+  // No answer counts its corrections: twice, since a summary goes on from the one before.
+  for (const char* id : {"first", "second"}) {
+    v1::AppendBatchRequest batch = Batch(Name("a"), "w", id);
+    batch.add_entries()->mutable_correction()->set_text("wrong");
+    running_.Append(batch);
+    Summarised();
+  }
+  EXPECT_EQ(Summarised().summaries(0).corrections(), 2u);
+  EXPECT_EQ(AllAttention().items(1).title(), "2 corrections");
 }
 
 TEST_F(Listing, FiltersOrdersAndPages) {
@@ -314,7 +323,7 @@ TEST_F(Listing, AttentionIsByGravityInPagesOfAnySize) {
                    Name("y"), "|SILENT ", Name("z"), "|SILENT projects/q/ledgers/c|");
   for (const uint32_t size : {1, 2, 3, 100}) EXPECT_EQ(Attention(size), all) << size;
   EXPECT_EQ(Attention(100, "projects/q"), "SILENT projects/q/ledgers/c|");
-  EXPECT_EQ(Unexamined(), 0u);
+  EXPECT_EQ(AllAttention().unexamined(), 0u);
   v1::ListAttentionRequest request;
   request.set_parent("projects/-");
   request.set_page_token("x");
@@ -333,25 +342,18 @@ class ListingWithoutSummaries : public Listing {
 };
 
 TEST_F(ListingWithoutSummaries, AttentionCountsWhatItDoesNotKnow) {
-  EXPECT_EQ(Unexamined(), 0u);
+  EXPECT_EQ(AllAttention().unexamined(), 0u);
   for (const char* id : {"a", "b", "c"}) {
     running_.Create(Name(id), [id](v1::Declaration& d) { d.set_dataset(absl::StrCat("of ", id)); });
   }
-  EXPECT_EQ(Unexamined(), 3u);
+  EXPECT_EQ(AllAttention().unexamined(), 3u);
 }
 
 TEST_F(Listing, WhatIsAcknowledgedStandsLastAsLongAsTheSameIsTheMatter) {
   running_.Create(Name("z"), [](v1::Declaration& d) { d.set_parameters(v1::ADAPTIVE); });
   Rounds("z", 1);
   Summarised();
-  const auto list = [&] {
-    v1::ListAttentionRequest request;
-    request.set_parent("projects/-");
-    v1::ListAttentionResponse response;
-    EXPECT_TRUE(IsOk(Call(running_.ledgers(), &Ledgers::ListAttention, request, &response)));
-    return response;
-  };
-  const v1::AttentionItem refused = list().items(0);
+  const v1::AttentionItem refused = AllAttention().items(0);
   ASSERT_EQ(refused.reason(), v1::AttentionItem::EPSILON_REFUSED);
   EXPECT_EQ(refused.id().size(), 16u);
   EXPECT_FALSE(refused.has_note());
@@ -364,7 +366,7 @@ TEST_F(Listing, WhatIsAcknowledgedStandsLastAsLongAsTheSameIsTheMatter) {
   ASSERT_TRUE(
       IsOk(say(about + "acknowledged: true text: 'known' assigned_to: 'night shift'", &noted)));
   EXPECT_EQ(noted.note().text(), "known");
-  v1::ListAttentionResponse after = list();
+  v1::ListAttentionResponse after = AllAttention();
   EXPECT_EQ(after.total(), 2);
   EXPECT_EQ(after.acknowledged(), 1);
   EXPECT_EQ(after.items(0).reason(), v1::AttentionItem::SILENT);
@@ -372,7 +374,7 @@ TEST_F(Listing, WhatIsAcknowledgedStandsLastAsLongAsTheSameIsTheMatter) {
   EXPECT_EQ(after.items(1).note().assigned_to(), "night shift");
   // The last word holds, and stands in an entry of its own.
   ASSERT_TRUE(IsOk(say(about)));
-  after = list();
+  after = AllAttention();
   EXPECT_EQ(after.acknowledged(), 0);
   EXPECT_EQ(after.items(0).id(), refused.id());
   EXPECT_EQ(running_.Get("projects/attention/ledgers/notes").size(), 3);
@@ -388,7 +390,7 @@ TEST_F(Listing, WhatIsAcknowledgedStandsLastAsLongAsTheSameIsTheMatter) {
     Summarised();
   };
   const auto corrected = [&] {
-    const v1::ListAttentionResponse all = list();
+    const v1::ListAttentionResponse all = AllAttention();
     for (const v1::AttentionItem& item : all.items())
       if (item.reason() == v1::AttentionItem::CORRECTED) return item;
     return v1::AttentionItem();
