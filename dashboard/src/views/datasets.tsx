@@ -2,7 +2,7 @@
 import { everyPage, jsonAddress, signedIn } from "../api/client";
 import type { DatasetSummary, ListDatasetsResponse } from "../api/types";
 import { useCall, useTask } from "../api/use_call";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { generation } from "../live";
 import { downloadCsv } from "../parts/download";
 import { EpsilonLine, EpsilonWords, Protects, TierNote, upper, type Terms } from "../parts/epsilon";
@@ -127,10 +127,15 @@ const csvRow = (one: DatasetSummary) => ({
   refusal: one.refusal?.reason,
 });
 
+const PENDING_MS = 3000;
+const isPending = (datasets: DatasetSummary[]) =>
+  datasets.some(({ refusal }) => refusal?.reason === "UNDER_WAY");
 const FIRST = 12; // of what needs attention, until the reader wants more
 const MOST = 1000;
 export function Datasets() {
-  const version = generation.value;
+  // What is still worked out changes no ledger when it is known: it is asked for again.
+  const [rounds, setRounds] = useState(0);
+  const version = `${generation.value} ${rounds}`;
   const { data: all, error } = useTask(
     async (signal) => {
       const found: DatasetSummary[] = [];
@@ -144,6 +149,11 @@ export function Datasets() {
   const listed = useCall("LedgerService/ListAttention", { ...ALL, pageSize }, version);
   const { note } = useCall("AuditService/GetCheckpoint", {}).data ?? {};
   const datasets = all ?? [];
+  const pending = isPending(datasets) || number(listed.data?.unexamined) > 0;
+  useEffect(() => {
+    const timer = pending && setTimeout(() => setRounds((n) => n + 1), PENDING_MS);
+    return () => clearTimeout(timer || undefined);
+  }, [pending, all, listed.data]);
   const total = datasets.reduce((sum, one) => sum + number(one.ledgerCount), 0);
   const counts = [plural(total, "ledger"), plural(datasets.length, "data set")];
   const what = "What was learned from each data set";

@@ -42,7 +42,7 @@ function commandLine(question: Question, base: URL): string {
   if (dataset) {
     const plain = base.protocol === "http:";
     const port = base.port || (plain ? "80" : "443");
-    words.push("--server", `${plain ? "http://" : ""}${base.hostname}:${port}`);
+    words.push("--server", `${plain ? `${base.protocol}//` : ""}${base.hostname}:${port}`);
     words.push("--dataset", word(dataset));
   }
   const lines = eventsOf(question).map((event) => `${JSON.stringify(event)}\n`);
