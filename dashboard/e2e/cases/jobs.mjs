@@ -1,5 +1,5 @@
-// What an auditor comes for, on an organisation's ledgers, alone and among ten thousand others. (Who
-// exported a ledger is asked in identity.mjs.)
+// What an auditor comes for, on an organisation's ledgers, alone and among ten thousand others.
+// (Who exported a ledger is asked in identity.mjs.)
 import assert from "node:assert/strict";
 import { openPage } from "../browser.mjs";
 import { checked, onServer, outcomes, says, text, until } from "../case.mjs";
