@@ -66,7 +66,7 @@ export const cases = {
             server,
             name,
             "auditor *",
-            ...(name === "expires" ? ["--expires-in", "8s"] : []),
+            ...(name === "expires" ? ["--expires-in", "15s"] : []),
           ),
         );
         await until(tab, () => document.querySelector(".epsilon"));
