@@ -21,11 +21,10 @@ absl::StatusOr<std::vector<std::string>> LedgerFinder::Over(const std::string& d
     if (row == nullptr || row->ledger.declaration().dataset() == dataset) return damaged.status;
   }
   std::vector<std::string> names;
-  index_.Visit(kAllProjects, "", SIZE_MAX, [&](const std::shared_ptr<const LedgerRow>& row) {
+  for (const auto& row : index_.Of(kAllProjects)) {
     const v1::Ledger& ledger = row->ledger;
     if (ledger.declaration().dataset() == dataset) names.push_back(ledger.name());
-    return true;
-  });
+  }
   return names;
 }
 

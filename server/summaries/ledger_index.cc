@@ -122,45 +122,37 @@ std::shared_ptr<const LedgerRow> LedgerIndex::Find(const std::string& name) cons
   return found == rows_.end() ? nullptr : found->second;
 }
 
-std::string LedgerIndex::Visit(const std::string& parent, const std::string& after, size_t limit,
-                               const Visitor& visit) const {
+LedgerRows LedgerIndex::Of(const std::string& parent, const std::string& after,
+                           size_t limit) const {
   const std::string prefix =
       parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/");
   std::string beyond = prefix;
   ++beyond.back();
-  if (after > beyond) return "";
+  if (after > beyond) return {};
   absl::ReaderMutexLock lock(&mutex_);
   const auto end = rows_.lower_bound(beyond);
   auto it = after < prefix ? rows_.lower_bound(prefix) : rows_.upper_bound(after);
-  std::vector<const std::shared_ptr<const LedgerRow>*> ahead;
-  for (size_t shown = 0; shown < limit && it != end; shown += ahead.size()) {
-    ahead.clear();
-    for (; it != end && ahead.size() < std::min(kAhead, limit - shown); ++it) {
-      __builtin_prefetch(it->second.get());
-      ahead.push_back(&it->second);
-    }
-    for (const auto* row : ahead) {
-      __builtin_prefetch((*row)->summary.get());
-      __builtin_prefetch(&(*row)->ledger.declaration());
-      __builtin_prefetch((*row)->ledger.name().data());
-    }
-    for (const auto* row : ahead) {
-      if ((*row)->summary != nullptr) __builtin_prefetch(&(*row)->summary->epsilon());
-    }
-    for (const auto* row : ahead) {
-      if (!visit(*row)) return "";
-    }
+  LedgerRows rows;
+  auto ahead = it;
+  for (size_t fetched = 0; it != end && rows.size() < limit; ++it) {
+    for (; ahead != end && fetched < rows.size() + kAhead; ++ahead, ++fetched)
+      __builtin_prefetch(ahead->second.get());
+    rows.push_back(it->second);
   }
-  return it == end ? "" : (*ahead.back())->ledger.name();
+  return rows;
 }
 
-LedgerRows LedgerIndex::Of(const std::string& parent) const {
-  LedgerRows rows;
-  Visit(parent, "", SIZE_MAX, [&](const std::shared_ptr<const LedgerRow>& row) {
-    rows.push_back(row);
-    return true;
-  });
-  return rows;
+void FetchAhead(const LedgerRows& rows, size_t place) {
+  if (place % kAhead != 0) return;
+  const size_t end = std::min(rows.size(), place + kAhead);
+  for (size_t i = place; i < end; ++i) {
+    __builtin_prefetch(rows[i]->summary.get());
+    __builtin_prefetch(&rows[i]->ledger.declaration());
+    __builtin_prefetch(rows[i]->ledger.name().data());
+  }
+  for (size_t i = place; i < end; ++i) {
+    if (rows[i]->summary != nullptr) __builtin_prefetch(&rows[i]->summary->epsilon());
+  }
 }
 
 LedgerRows LedgerIndex::Since(uint64_t seen, size_t limit, uint64_t& reached) const {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -33,6 +32,9 @@ struct LedgerRow {
   uint64_t number = 0;                               // of the ledger, as long as the process runs
 };
 using LedgerRows = std::vector<std::shared_ptr<const LedgerRow>>;
+// Of rows that are read in order, before each one: fetches what lists read of the next few, which
+// lie all over the memory.
+void FetchAhead(const LedgerRows& rows, size_t place);
 
 // Hears that rows have changed, or that a second has passed.
 class IndexListener {
@@ -66,14 +68,10 @@ class LedgerIndex {
 
   // Null if there is none.
   std::shared_ptr<const LedgerRow> Find(const std::string& name) const;
-  // Shows the first `limit` ledgers of "projects/p", or of "projects/-", all of them, by name,
-  // after `after`, until `visit` says false. The last name that it has shown; empty: there is no
-  // more to show. The index is locked meanwhile: `visit` must ask it nothing.
-  using Visitor = std::function<bool(const std::shared_ptr<const LedgerRow>& row)>;
-  std::string Visit(const std::string& parent, const std::string& after, size_t limit,
-                    const Visitor& visit) const;
-  // All of them.
-  LedgerRows Of(const std::string& parent) const;
+  // The first `limit` ledgers of "projects/p", or of "projects/-", all of them; by name, after
+  // `after`.
+  LedgerRows Of(const std::string& parent, const std::string& after = "",
+                size_t limit = SIZE_MAX) const;
   // At most `limit` rows that changed after the first `seen` changes, those that changed longest
   // ago first; and up to which change these are all.
   LedgerRows Since(uint64_t seen, size_t limit, uint64_t& reached) const;

@@ -212,18 +212,22 @@ std::vector<DamagedLedger> ListingService::DamagedOf(const std::string& parent,
 }
 
 absl::Status ListingService::ForEachVisible(const std::string& parent, const std::string& after,
-                                            const CallContext& call,
-                                            const LedgerIndex::Visitor& take) const {
+                                            const CallContext& call, const Take& take) const {
+  LedgerRows rows;
   std::string last = after;
   do {
     if (call.cancelled && call.cancelled()) return absl::CancelledError("the caller has gone");
     if (absl::Now() > call.deadline) {
       return absl::DeadlineExceededError("the list was not done within the call's deadline");
     }
-    last = index_.Visit(parent, last, kLooked, [&](const std::shared_ptr<const LedgerRow>& row) {
-      return !may_list_(call.caller, row->ledger.name()) || take(row);
-    });
-  } while (!last.empty());
+    rows = index_.Of(parent, last, kLooked);
+    if (!rows.empty()) last = rows.back()->ledger.name();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      FetchAhead(rows, i);
+      if (!may_list_(call.caller, rows[i]->ledger.name())) continue;
+      if (!take(rows[i])) return absl::OkStatus();
+    }
+  } while (rows.size() == kLooked);
   return absl::OkStatus();
 }
 

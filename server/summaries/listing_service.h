@@ -93,11 +93,11 @@ class ListingService {
 
  private:
   friend class LedgerWatch;
-  // Those of `parent` after `after` that the caller may list, in order, while `take` says true,
-  // which must not ask the index.
+  // Those of `parent` after `after` that the caller may list, in order, while `take` says true.
   // DEADLINE_EXCEEDED, CANCELLED.
+  using Take = std::function<bool(const std::shared_ptr<const LedgerRow>& row)>;
   absl::Status ForEachVisible(const std::string& parent, const std::string& after,
-                              const CallContext& call, const LedgerIndex::Visitor& take) const;
+                              const CallContext& call, const Take& take) const;
   // The damaged ledgers of `parent` that the caller may list; at most kMostDamaged.
   std::vector<DamagedLedger> DamagedOf(const std::string& parent, const CallContext& call) const;
   // Of data sets by name, each with its total or why there is none yet.
