@@ -157,9 +157,9 @@ std::string ToText(const v1::ListAttentionResponse& list) {
   std::string text;
   for (const v1::AttentionItem& item : list.items()) text += ToText(item);
   if (list.unexamined() > 0) {
-    absl::StrAppend(&text, "Not all: what ",
+    absl::StrAppend(&text, "Not all: the cost of ",
                     Counted(list.unexamined(), "ledger or data set", "ledgers and data sets"),
-                    " cost is not known yet\n");
+                    " is not known yet\n");
   }
   return text;
 }

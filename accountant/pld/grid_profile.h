@@ -15,7 +15,7 @@ namespace dpledger::accountant::pld {
 class GridProfile {
  public:
   // The mesh is one for which the bounds should be `relative_gap` apart where δ is about `delta`,
-  // as far as limits allow and it is soon made; or one so many times finer, in [1, 2^10].
+  // as far as limits allow and it is soon made; or one `finer` times as fine, finer >= 1.
   // RESOURCE_EXHAUSTED if no mesh is within reach; DEADLINE_EXCEEDED, CANCELLED.
   // Precondition: composition.curves is empty.
   static absl::StatusOr<GridProfile> Of(const Composition& composition, Direction direction,

@@ -25,7 +25,7 @@ constexpr double kNearestInFit = 1e-4;
 constexpr double kRelativeGap = 1e-3;
 constexpr double kAbsoluteGap = 1e-12;
 constexpr double kRegretGap = 2e-3;
-// The part of a gap that δ may be apart by where it counts beside 1.
+// Where δ is added to 1, its bounds may be apart by this part of the gap that is wanted.
 constexpr double kEnough = 0.1;
 
 // Said where a curve that is answered could have been narrower.
@@ -88,7 +88,6 @@ absl::StatusOr<TradeOff> ComputeTradeOff(const Composition& composition,
   }
   ASSIGN_OR_RETURN(const double reach, FirstReach(composition, least_alpha, options));
   // Beside 1, where it counts, less than the unit roundoff is nothing.
-  // δ counts beside 1.
   SampledProfile profile(composition, options, kUnitRoundoff, kEnough * options.relative_gap);
   for (size_t i = 0; i < kFirstPoints; ++i) {
     // Closer together near 0, where most of the curve is.

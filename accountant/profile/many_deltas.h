@@ -1,5 +1,5 @@
-// δ at many ε of one composition. Where the loss grid answers, one mesh serves all of them: each
-// costs a millisecond then, where a question of its own makes a mesh anew.
+// δ at many ε of one composition. Where the loss grid answers, one mesh serves all of them, while a
+// question of its own makes a mesh anew: a tenth of the work for 200 ε.
 #pragma once
 
 #include <array>

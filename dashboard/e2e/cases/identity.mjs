@@ -4,10 +4,36 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { firstToken, newToken, signIn } from "../callers.mjs";
 import { command, onBrowser, onServer, says, text, until } from "../case.mjs";
 import { append, create, declared, gaussian, nameOf, poisson, rounds } from "../ledgers.mjs";
 import { startServer } from "../server.mjs";
+
+const firstToken = (server) =>
+  readFileSync(join(server.folder, "store.tokens.first-admin"), "utf8").trim();
+const newToken = (bin, server, name, grant, ...more) =>
+  JSON.parse(
+    command(
+      bin,
+      "admin",
+      "token",
+      "create",
+      name,
+      "--grant",
+      grant,
+      ...more,
+      "--server",
+      server.address,
+      "--token-file",
+      join(server.folder, "store.tokens.first-admin"),
+      "--json",
+    ),
+  ).secret;
+async function signIn(tab, secret) {
+  await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+  await tab.fill("dialog input[type=password]", secret);
+  await tab.click("dialog button[type=submit]");
+  await until(tab, () => !document.querySelector("dialog[open]"));
+}
 
 const KNOWN = { filled: false, flags: ["--identity"] };
 const BY_NAME = { filled: false, flags: ["--identity", "--http-host", "ledger.test"] };

@@ -141,8 +141,8 @@ export function Attention({ of: list, witnessed, again, more: show }: AttentionP
   const open = number(total) - number(acknowledged) + (witnessed ? 0 : 1);
   const rest = number(unexamined) > 0 && (
     <p class="footnote" style="padding: 8px 20px">
-      Not all: what {plural(number(unexamined), "ledger or data set", "ledgers and data sets")} cost
-      is not known yet.
+      Not all: the cost of{" "}
+      {plural(number(unexamined), "ledger or data set", "ledgers and data sets")} is not known yet.
     </p>
   );
   if (!all.length) return rest || null;
