@@ -326,10 +326,13 @@ absl::Status PrivacyRecorder::Close() {
   const uint64_t end = spool_->state().end;
   if (sync_ != nullptr) RETURN_IF_ERROR(sync_->Await(end, deadline));
   RETURN_IF_ERROR(delivery_->Await(end, deadline));
-  // While others still write it is refused; and what is not given back here is when the ledger is
-  // sealed.
-  if (options_.automatic_grants) Grant(v1::GRANT_WHAT_IS_SPENT, {}, deadline).IgnoreError();
+  GiveBackRest(deadline);
   return absl::OkStatus();
+}
+
+void PrivacyRecorder::GiveBackRest(absl::Time deadline) {
+  if (!options_.automatic_grants) return;
+  Grant(v1::GRANT_WHAT_IS_SPENT, {}, deadline).IgnoreError();
 }
 
 absl::Status PrivacyRecorder::Seal() {

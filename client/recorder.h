@@ -178,6 +178,9 @@ class PrivacyRecorder : public EventRecorder {
                       absl::FunctionRef<absl::Status(Stub&, absl::Time until)> call);
   absl::Status Grant(v1::GrantChange change, const std::vector<v1::Event>& plan,
                      absl::Time deadline);
+  // What automatic grants left unspent, once the writer has closed. While others write it is
+  // refused; what stays granted here is given back when the ledger is sealed.
+  void GiveBackRest(absl::Time deadline);
   // Asks for a sixteenth more of rounds, or events, like the refused batch: a run of T rounds asks
   // O(log T) times. Where that does not fit, for less, down to one more.
   absl::Status RaiseGrant(const v1::AppendBatchRequest& refused);

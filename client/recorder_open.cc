@@ -190,7 +190,8 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   RETURN_IF_ERROR(spool_->Acknowledge(state.end, delivery_->receipt()));
   RETURN_IF_ERROR(
       spool_->Confirm(writer.entry_count(), writer.has_round() ? writer.last_round() + 1 : 0));
-  if (!writer.closed()) return absl::OkStatus();
+  if (!writer.closed() && !spool_->state().writer_closed) return absl::OkStatus();
+  GiveBackRest(deadline);  // a process that was killed at its end may not have
   return absl::FailedPreconditionError(
       absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger,
                    ": that run is over. A further run has a ledger of its own, named by `ledger`, "

@@ -478,6 +478,13 @@ class OnAServer(Recording, support.WithServer):
             ledger.request_grant(plan)
             self.assertAlmostEqual(granted(), 0.5, 9)
         self.assertEqual(granted(), 0.0)
+        # As a process that was killed after its last entry leaves it.
+        with self.recorder("ended", **options) as ledger:
+            ledger.request_grant(plan)
+        self.assertAlmostEqual(granted(), 0.5, 9)
+        with self.assertRaisesRegex(dpledger.Error, "has closed"):
+            self.recorder("ended", automatic_grants=True, **options)
+        self.assertEqual(granted(), 0.0)
         with self.recorder("pair", writer="late", **options) as late:
             late.request_grant(plan)
             with self.recorder("pair", writer="early", automatic_grants=True, **options) as early:
