@@ -3,12 +3,11 @@
 and runs with correlated noise are, computed from that text alone with its own AES, ChaCha20 and mpmath. Run: client_randomness.py > client_randomness.json
 """
 
-import itertools
 import json
 import math
 import struct
 
-from mpmath import cos, erfc, exp, floor, log, log1p, mp, mpf, pi, sin, sqrt
+from mpmath import cos, floor, log, log1p, mp, mpf, pi, sin, sqrt
 
 mp.prec = 400
 SIGMA = 2**24
@@ -139,39 +138,14 @@ def pair(u1_words, u2_words, sigma=SIGMA):
     return [int(floor(radius * f(angle) + mpf(1) / 2)) for f in (cos, sin)]
 
 
-def noise_pair(key, first_level, part, p, sigma=SIGMA):
-    levels = [words(key, first_level + level, part, p) for level in range(3)]
+def noise_pair(key, part, p, sigma=SIGMA):
+    levels = [words(key, level, part, p) for level in range(3)]
     return pair([w[0] for w in levels], [w[1] for w in levels], sigma)
 
 
 def noise(step, part, count):
     key = step_key(1, step)
-    return sum([noise_pair(key, 0, part, p) for p in range((count + 1) // 2)], [])[:count]
-
-
-def rounded_probability(k, sigma):
-    return (erfc((k - mpf(1) / 2) / (sigma * sqrt(2))) - erfc((k + mpf(1) / 2) / (sigma * sqrt(2)))) / 2
-
-
-def kept_probability(k, sigma):
-    return exp(-mpf(k)**2 / (2 * mpf(sigma)**2)) * rounded_probability(0, sigma) / rounded_probability(abs(k), sigma)
-
-
-def discrete_noise(step, part, sigma, count):
-    key = step_key(1, step)
-    result = []
-    for i in range(count):
-        for j in itertools.count():
-            k = noise_pair(key, 512 * j, part, i // 2, sigma)[i % 2]
-            v = uniform([words(key, 512 * j + 256 + level, part, i // 2)[i % 2] for level in range(3)])
-            if v < kept_probability(k, sigma):
-                result.append(k)
-                break
-    return result
-
-
-def kept(k, sigma):
-    return {"k": k, "sigma": sigma, "words": [str(w) for w in bits_of(kept_probability(k, sigma))]}
+    return sum([noise_pair(key, part, p) for p in range((count + 1) // 2)], [])[:count]
 
 
 def bits_of(x):
@@ -298,7 +272,7 @@ def f32(x):
 
 def correlated_noise(step, message, count, sigma):
     key = step_key(1, step - 1)
-    return sum([noise_pair(key, 0, message, p, sigma) for p in range((count + 1) // 2)], [])[:count]
+    return sum([noise_pair(key, message, p, sigma) for p in range((count + 1) // 2)], [])[:count]
 
 
 def add(*vectors):
@@ -386,10 +360,6 @@ def values():
         "words": [str(w) for c in range(3) for w in words(step_key(1, 4), 2, 5, c)],
         "noise": [{"step": s, "part": p, "values": noise(s, p, n)} for s, p, n in [(0, 0, 41), (1, 3, 10)]],
         "pairs": forced_pairs(),
-        "discrete": [{"step": s, "part": p, "sigma": sigma, "values": discrete_noise(s, p, sigma, n)}
-                     for s, p, sigma, n in [(2, 0, 1, 150), (3, 4, 2, 70), (4, 1, SIGMA, 9)]],
-        "kept": [kept(k, sigma) for k, sigma in [(1, 1), (-2, 1), (9, 1), (40, 1), (3, 2), (-17, 16), (70, 16),
-                                                 (2**24, 2**24), (-3 * 2**24 - 5, 2**24), (5 * 2**40, 2**40)]],
         "samples": [{"step": s, "population": n, "q": q, "indices": sample(s, n, q)}
                     for s, n, q in [(0, 200, 0.3), (1, 3000000, 2.0**-16), (2, 50, 0.999)]],
         "fixed_sizes": [{"step": s, "population": n, "size": m, "indices": fixed_size(s, n, m)}
