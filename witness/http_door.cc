@@ -8,7 +8,6 @@
 
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "http/server.h"
 #include "merkle/witness_request.h"
 
 namespace dpledger::witness {
@@ -41,62 +40,38 @@ http::Response Route(const http::Request& request, Witness& witness) {
 
 }  // namespace
 
-class HttpDoor::Impl {
- public:
-  Impl(const HttpDoorOptions& options, Witness& witness) : options_(options), witness_(witness) {}
-
-  absl::Status Listen(const Log& log) {
-    ASSIGN_OR_RETURN(server_, http::Server::Start(
-                                  {.address = options_.address,
-                                   .max_body_bytes = merkle::kMaxWitnessRequestBytes,
-                                   .max_connections = options_.max_connections,
-                                   .idle_timeout = options_.read_timeout,
-                                   .read_timeout = options_.read_timeout,
-                                   .write_timeout = options_.write_timeout,
-                                   .threads = options_.threads},
-                                  [this](const http::Request& request,
-                                         const std::shared_ptr<http::Exchange>& exchange) {
-                                    exchange->Send(Route(request, witness_));
-                                  },
-                                  &log));
-    return absl::OkStatus();
-  }
-
-  std::string address() const { return server_->address(); }
-
-  End Run() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP);
-    int signal = 0;
-    while (signal <= 0 && !witness_.failed()) {
-      signal = sigtimedwait(&signals, nullptr, &kBetweenLooks);
-    }
-    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // the next one ends the process
-    server_->Close(absl::Now() + options_.write_timeout);
-    return witness_.failed() ? End::kWitnessFailed : End::kSignal;
-  }
-
- private:
-  const HttpDoorOptions options_;
-  Witness& witness_;
-  std::unique_ptr<http::Server> server_;
-};
-
-HttpDoor::HttpDoor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-HttpDoor::~HttpDoor() = default;
-
 absl::StatusOr<std::unique_ptr<HttpDoor>> HttpDoor::Listen(const HttpDoorOptions& options,
                                                            Witness& witness, const Log& log) {
-  auto impl = std::make_unique<Impl>(options, witness);
-  RETURN_IF_ERROR(impl->Listen(log));
-  return std::unique_ptr<HttpDoor>(new HttpDoor(std::move(impl)));
+  std::unique_ptr<HttpDoor> door(new HttpDoor(options, witness));
+  ASSIGN_OR_RETURN(door->server_, http::Server::Start(
+                                      {.address = options.address,
+                                       .max_body_bytes = merkle::kMaxWitnessRequestBytes,
+                                       .max_connections = options.max_connections,
+                                       .idle_timeout = options.read_timeout,
+                                       .read_timeout = options.read_timeout,
+                                       .write_timeout = options.write_timeout,
+                                       .threads = options.threads},
+                                      [&witness](const http::Request& request,
+                                                 const std::shared_ptr<http::Exchange>& exchange) {
+                                        exchange->Send(Route(request, witness));
+                                      },
+                                      &log));
+  return door;
 }
 
-std::string HttpDoor::address() const { return impl_->address(); }
-
-End HttpDoor::Run() { return impl_->Run(); }
+End HttpDoor::Run() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  int signal = 0;
+  while (signal <= 0 && !witness_.failed()) {
+    signal = sigtimedwait(&signals, nullptr, &kBetweenLooks);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // the next one ends the process
+  server_->Close(absl::Now() + options_.write_timeout);
+  return witness_.failed() ? End::kWitnessFailed : End::kSignal;
+}
 
 }  // namespace dpledger::witness

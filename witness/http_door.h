@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "http/server.h"
 #include "witness/witness.h"
 
 namespace dpledger::witness {
@@ -36,19 +37,20 @@ class HttpDoor {
   // receives them.
   static absl::StatusOr<std::unique_ptr<HttpDoor>> Listen(const HttpDoorOptions& options,
                                                           Witness& witness, const Log& log);
-  ~HttpDoor();
 
-  std::string address() const;
+  std::string address() const { return server_->address(); }
 
   // Serves until SIGTERM or SIGINT, or until the witness has failed; then finishes the answers
   // under way. A second signal ends the process at once. Call it once.
   End Run();
 
  private:
-  class Impl;
-  explicit HttpDoor(std::unique_ptr<Impl> impl);
+  HttpDoor(const HttpDoorOptions& options, Witness& witness)
+      : options_(options), witness_(witness) {}
 
-  const std::unique_ptr<Impl> impl_;
+  const HttpDoorOptions options_;
+  Witness& witness_;
+  std::unique_ptr<http::Server> server_;
 };
 
 }  // namespace dpledger::witness
