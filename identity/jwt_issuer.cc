@@ -1,6 +1,5 @@
 #include "identity/jwt_issuer.h"
 
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,12 +11,6 @@ namespace {
 constexpr absl::Duration kLookAgain = absl::Seconds(5);
 
 }  // namespace
-
-size_t JwtIssuer::HashOf::operator()(const Sha256Hash& hash) const {
-  size_t value;
-  std::memcpy(&value, hash.data(), sizeof(value));
-  return value;
-}
 
 JwtIssuer::JwtIssuer(JwtIssuerOptions options, Clock* clock, const Log* log)
     : options_(std::move(options)), clock_(*clock), log_(log), file_(options_.jwks_file) {}
@@ -77,9 +70,7 @@ void JwtIssuer::Remember(const Sha256Hash& token_hash, const Caller& caller, con
   absl::MutexLock lock(&mutex_);
   if (keys_.get() != keys) return;  // checked by keys that were replaced meanwhile
   if (remembered_.size() >= kMaxRemembered) {
-    for (auto it = remembered_.begin(); it != remembered_.end();) {
-      it = now >= it->second.expires ? remembered_.erase(it) : std::next(it);
-    }
+    absl::erase_if(remembered_, [&](const auto& one) { return now >= one.second.expires; });
     // Which one goes does not matter: it is checked once more.
     if (remembered_.size() >= kMaxRemembered) remembered_.erase(remembered_.begin());
   }

@@ -13,10 +13,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -57,9 +56,6 @@ class JwtIssuer {
 
  private:
   static constexpr size_t kMaxRemembered = 4096;
-  struct HashOf {
-    size_t operator()(const Sha256Hash& hash) const;
-  };
 
   JwtIssuer(JwtIssuerOptions options, Clock* clock, const Log* log);
   std::shared_ptr<const KeySet> keys() const;
@@ -73,7 +69,7 @@ class JwtIssuer {
   absl::Duration looked_ ABSL_GUARDED_BY(refreshing_) = absl::ZeroDuration();
   mutable absl::Mutex mutex_;
   std::shared_ptr<const KeySet> keys_ ABSL_GUARDED_BY(mutex_);
-  std::unordered_map<Sha256Hash, Caller, HashOf> remembered_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Sha256Hash, Caller> remembered_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dpledger::identity

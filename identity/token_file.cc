@@ -3,13 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -84,12 +82,6 @@ absl::Status ReplaceUnsynced(const std::string& path, const std::string& content
 }
 
 }  // namespace
-
-size_t TokenFile::HashOf::operator()(const Sha256Hash& hash) const {
-  size_t value;
-  std::memcpy(&value, hash.data(), sizeof(value));
-  return value;
-}
 
 absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path, Clock* clock,
                                                            const Log* log) {

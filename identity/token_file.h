@@ -15,9 +15,9 @@
 #include <atomic>
 #include <memory>
 #include <string>
-#include <unordered_map>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -46,12 +46,9 @@ class TokenFile : public TokenStore {
     std::shared_ptr<const TokenRecord> token;
     std::shared_ptr<LastUse> last_use;
   };
-  struct HashOf {
-    size_t operator()(const Sha256Hash& hash) const;
-  };
   struct Snapshot {
     TokenTable table;
-    std::unordered_map<Sha256Hash, Entry, HashOf> by_hash;
+    absl::flat_hash_map<Sha256Hash, Entry> by_hash;
   };
 
   TokenFile(const std::string& path, Clock* clock, const Log* log)
