@@ -108,14 +108,6 @@ absl::StatusOr<std::vector<PolicyLine>> ParsePolicy(std::string_view text) {
   return policy;
 }
 
-std::string PolicyText(const std::vector<PolicyLine>& policy) {
-  std::string text;
-  for (const PolicyLine& line : policy) {
-    absl::StrAppend(&text, line.caller, line.prefix ? "* " : " ", line.grant.ToText(), "\n");
-  }
-  return text;
-}
-
 absl::StatusOr<std::unique_ptr<Rights>> Rights::Open(const std::string& policy_file,
                                                      const Log* log) {
   std::unique_ptr<Rights> rights(new Rights(policy_file, log));

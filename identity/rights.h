@@ -48,8 +48,6 @@ struct PolicyLine {
 
 // INVALID_ARGUMENT "line 3: role: …".
 absl::StatusOr<std::vector<PolicyLine>> ParsePolicy(std::string_view text);
-// As ParsePolicy reads it, without comments.
-std::string PolicyText(const std::vector<PolicyLine>& policy);
 
 class Rights {
  public:

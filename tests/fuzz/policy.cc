@@ -4,6 +4,7 @@
 #include "base/absl_view.h"
 #include "identity/rights.h"
 #include "tests/fuzz/target.h"
+#include "tests/identity/policy_text.h"
 
 namespace dpledger::fuzz {
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/identity/policy_text.h"
 #include "tests/identity/samples.h"
 #include "tests/ledger_store/temp_folder.h"
 
