@@ -24,7 +24,6 @@
 #include "ledger_store/embedded/embedded_store.h"
 #include "ledger_store/embedded/folder.h"
 #include "ledger_store/evidence/notary.h"
-#include "ledger_store/evidence/signing_key_file.h"
 #include "local/bundled_ledgers.h"
 #include "local/read_only_store.h"
 #include "local/read_services.h"
@@ -101,17 +100,9 @@ bool IsEmptyOrMissing(const std::string& folder) {
   return error ? error == std::errc::no_such_file_or_directory : is_empty;
 }
 
-absl::Status InUse(const std::string& folder) {
-  return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "path: another process has ", folder,
-                        " open; wait until it has ended, or give this one a folder of its own")),
-                    {"STORE_IN_USE", {{"field", "path"}, {"folder", folder}}});
-}
-
-absl::Status OpenElsewhere(const std::string& path) {
-  return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "path: another process has ", path,
-                        " open; read it once that has ended, or ask the server if it is one")),
+absl::Status InUse(const std::string& path, absl::string_view to_do) {
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("path: another process has ", path, " open; ", to_do)),
                     {"STORE_IN_USE", {{"field", "path"}, {"folder", path}}});
 }
 
@@ -190,7 +181,8 @@ class Ledgers {
 absl::StatusOr<std::unique_ptr<Ledgers>> Ledgers::Open(const std::string& folder) {
   std::unique_ptr<Ledgers> ledgers(new Ledgers(absl::StrCat(folder, "/", kStore)));
   const absl::Status started = ledgers->Start();
-  if (ReasonOf(started).reason == "STORE_IN_USE") return InUse(folder);
+  if (ReasonOf(started).reason == "STORE_IN_USE")
+    return InUse(folder, "wait until it has ended, or give this one a folder of its own");
   RETURN_IF_ERROR(started);
   return ledgers;
 }
@@ -294,7 +286,8 @@ class OpenFolders {
       return reading;
     }
     auto opened = RestingFolder::Open(store, options.summaries);
-    if (ReasonOf(opened.status()).reason == "STORE_IN_USE") return OpenElsewhere(path);
+    if (ReasonOf(opened.status()).reason == "STORE_IN_USE")
+      return InUse(path, "read it once that has ended, or ask the server if it is one");
     RETURN_IF_ERROR(opened.status());
     std::shared_ptr<RestingFolder> folder = *std::move(opened);
     RETURN_IF_ERROR(NameLedgers(folder->store(), reading));
