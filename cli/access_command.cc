@@ -21,19 +21,14 @@ constexpr uint64_t kPageSize = 1'000;
 
 struct AccessFlags {
   connection::ServerAccess server;
-  std::string ledger;
+  v1::ListAccessRequest request;  // of its texts those that one flag says
   std::string month;
-  std::string caller;
-  std::string permission;
   bool refused = false;
   uint64_t last = 100;
 };
 
 absl::Status Show(const AccessFlags& flags, Output& out) {
-  v1::ListAccessRequest request;
-  request.set_resource(flags.ledger);
-  request.set_caller(flags.caller);
-  request.set_permission(flags.permission);
+  v1::ListAccessRequest request = flags.request;
   request.set_refused(flags.refused);
   request.set_first_month(flags.month);
   request.set_last_month(flags.month);
@@ -65,7 +60,8 @@ void AddAccessCommand(flags::App& admin, Command& chosen) {
       "  dpledger admin access --server 127.0.0.1:7070 --refused --month 2026-11",
       Show, chosen);
   AddRequiredServer(command, flags.server);
-  AddLedgerName(command, "ledger", flags.ledger, "only what was done with this ledger");
+  AddLedgerName(command, "ledger", *flags.request.mutable_resource(),
+                "only what was done with this ledger");
   command.add_option("--month", flags.month, "YYYY-MM, in UTC; all months if not given")
       ->type_name("MONTH")
       ->check([](const std::string& text) {
@@ -74,9 +70,10 @@ void AddAccessCommand(flags::App& admin, Command& chosen) {
                    ? std::string()
                    : absl::StrCat("must be YYYY-MM, got ", text);
       });
-  command.add_option("--caller", flags.caller, "only this caller, as token:alice");
+  command.add_option("--caller", *flags.request.mutable_caller(),
+                     "only this caller, as token:alice");
   command.add_option(
-      "--permission", flags.permission,
+      "--permission", *flags.request.mutable_permission(),
       "only what needed this one: list, ask, read_entries, export, verify, administer");
   command.add_option("--last", flags.last, "so many at most, the newest")
       ->check(flags::Range(1, 1'000'000))

@@ -14,33 +14,26 @@ namespace {
 // ---- fork ----
 
 struct ForkFlags {
-  std::string parent;
-  std::string child;
+  v1::ForkLedgerRequest request;  // its names and the reason
+  v1::Declaration declared;       // its texts
   WritePlace place;
   uint64_t size = 0;
-  std::string reason;
   uint64_t planned_rounds = 0;
-  std::string released;
-  std::string description;
   std::string request_id;
 };
 
 // What is not given stays as the parent declared it.
 absl::Status Fork(const ForkFlags& flags, Output& out) {
   ServerCalls server(flags.place);
-  v1::ForkLedgerRequest request;
-  request.set_parent(flags.parent);
+  v1::ForkLedgerRequest request = flags.request;
   request.set_parent_size(flags.size);
-  request.set_name(flags.child);
-  request.set_reason(flags.reason);
   request.set_request_id(RequestId(flags.request_id));
-  if (flags.planned_rounds > 0 || !flags.released.empty() || !flags.description.empty()) {
-    ASSIGN_OR_RETURN(const v1::Ledger parent, server.Get(flags.parent));
-    v1::Declaration& declaration = *request.mutable_declaration();
-    declaration = parent.declaration();
-    if (flags.planned_rounds > 0) declaration.set_planned_rounds(flags.planned_rounds);
-    if (!flags.released.empty()) declaration.set_released(flags.released);
-    if (!flags.description.empty()) declaration.set_description(flags.description);
+  v1::Declaration declared = flags.declared;
+  declared.set_planned_rounds(flags.planned_rounds);
+  if (declared.ByteSizeLong() > 0) {
+    ASSIGN_OR_RETURN(const v1::Ledger parent, server.Get(request.parent()));
+    *request.mutable_declaration() = parent.declaration();
+    request.mutable_declaration()->MergeFrom(declared);
   }
   return out.Answer(server.Ask(request));
 }
@@ -53,18 +46,19 @@ void AddFork(flags::App& app, Command& chosen) {
       "  dpledger ledger fork mnist mnist-warm --server 127.0.0.1:7070 --size 2001 --reason \"from "
       "the state after epoch 4\"",
       Fork, chosen);
-  AddLedgerName(command, "PARENT", flags.parent, "the ledger to carry on from")->required();
-  AddLedgerName(command, "CHILD", flags.child, "the new ledger")->required();
+  AddLedgerName(command, "PARENT", *flags.request.mutable_parent(), "the ledger to carry on from")
+      ->required();
+  AddLedgerName(command, "CHILD", *flags.request.mutable_name(), "the new ledger")->required();
   flags.place.AddTo(command);
   AddCount(command, "--size", flags.size, 1,
            "how many of the parent's entries it carries; default: all");
-  AddText(command, "--reason", flags.reason, 1024, "why, in your own words");
+  AddText(command, "--reason", *flags.request.mutable_reason(), 1024, "why, in your own words");
   AddCount(command, "--planned-rounds", flags.planned_rounds, 1,
            "the number of rounds decided in advance, those of the parent's entries included; "
            "default: the parent's");
-  AddText(command, "--released", flags.released, 1024,
+  AddText(command, "--released", *flags.declared.mutable_released(), 1024,
           "what is released; default: as the parent says");
-  AddText(command, "--description", flags.description, 4096,
+  AddText(command, "--description", *flags.declared.mutable_description(), 4096,
           "your own words; default: the parent's");
   AddRequestId(command, flags.request_id);
 }

@@ -4,7 +4,6 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -105,9 +104,9 @@ absl::Status ListAttention(const ListFlags& flags, Output& out) {
 // ---- acknowledge ----
 
 struct AcknowledgeFlags {
-  std::string id, project;
+  v1::NoteAttentionRequest request;  // its id and its texts
+  std::string project;
   connection::ServerAccess server;
-  std::string text, assigned_to;
   bool reopen = false;
 };
 
@@ -116,14 +115,13 @@ absl::Status Acknowledge(const AcknowledgeFlags& flags, Output& out) {
   v1::ListAttentionRequest all;
   all.set_parent(AttentionParent(flags.project));
   ASSIGN_OR_RETURN(const v1::ListAttentionResponse list, server.AskAll(all));
+  v1::NoteAttentionRequest request = flags.request;
   const auto found = std::find_if(list.items().begin(), list.items().end(),
-                                  [&](const auto& item) { return item.id() == flags.id; });
+                                  [&](const auto& item) { return item.id() == request.id(); });
   if (found == list.items().end()) {
     return absl::NotFoundError(
-        absl::StrCat("ID: nothing needs attention under ", flags.id, ": dpledger attention"));
+        absl::StrCat("ID: nothing needs attention under ", request.id(), ": dpledger attention"));
   }
-  v1::NoteAttentionRequest request;
-  request.set_id(flags.id);
   if (!found->ledger().empty()) {
     request.set_ledger(found->ledger());
   } else if (!found->datasets().empty()) {
@@ -131,8 +129,6 @@ absl::Status Acknowledge(const AcknowledgeFlags& flags, Output& out) {
   }
   request.set_parent(all.parent());
   request.set_acknowledged(!flags.reopen);
-  request.set_assigned_to(flags.assigned_to);
-  request.set_text(flags.text);
   return out.Answer(server.Ask(request));
 }
 
@@ -231,12 +227,16 @@ void AddAcknowledgeCommand(flags::App& app, Command& chosen) {
       "  dpledger acknowledge 5f0c66e1d0b9a3c2 --server 127.0.0.1:7070 --reopen --assign "
       "'night shift'",
       Acknowledge, chosen);
-  command.add_option("ID", flags.id, "as dpledger attention shows it, in parentheses")->required();
+  command
+      .add_option("ID", *flags.request.mutable_id(),
+                  "as dpledger attention shows it, in parentheses")
+      ->required();
   AddRequiredServer(command, flags.server);
   AddToken(command, "--project", flags.project, 63,
            "as attention was asked; default: all projects");
-  AddText(command, "--text", flags.text, 1024, "your own words, kept for everybody to read");
-  AddText(command, "--assign", flags.assigned_to, 256, "who sees to it");
+  AddText(command, "--text", *flags.request.mutable_text(), 1024,
+          "your own words, kept for everybody to read");
+  AddText(command, "--assign", *flags.request.mutable_assigned_to(), 256, "who sees to it");
   command.add_flag("--reopen", flags.reopen, "it is open: only note or assign it");
 }
 
