@@ -125,7 +125,7 @@ void AddHolder(flags::App& command, TokenFlags& flags) {
 void AddExpiryAndOut(flags::App& command, TokenFlags& flags, const char* out_help) {
   AddLengthOrNever(command, "--expires-in", flags.expires_in,
                    "how long the token is valid: 12h, 90d, never; 90d if not given");
-  command.add_option("--out", flags.out, out_help)->type_name("FILE");
+  AddPlain(command, "--out", flags.out, "FILE", out_help);
 }
 
 void AddCreate(flags::App& token, Command& chosen) {

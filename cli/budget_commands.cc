@@ -25,9 +25,8 @@ struct PlanFlags {
 
   void AddTo(flags::App& app) {
     run.AddTo(app);
-    app.add_option("--events", events,
-                   "an event file of rounds and mechanisms; - is standard input")
-        ->type_name("FILE");
+    AddPlain(app, "--events", events, "FILE",
+             "an event file of rounds and mechanisms; - is standard input");
   }
   bool IsGiven() const { return nothing || !events.empty() || !run.GivenFlag().empty(); }
   // Throws flags::ValidationError unless it is one plan, or none at all.
@@ -129,7 +128,8 @@ void AddFits(flags::App& app, Command& chosen) {
 struct GrantFlags : LedgerFlags {
   PlanFlags plan;
   bool more = false, what_is_spent = false;
-  std::string ledger, reason, request_id;
+  v1::GrantBudgetRequest request;  // the ledger and the reason
+  std::string request_id;
 
   void Check() const {
     plan.Check();
@@ -142,11 +142,9 @@ struct GrantFlags : LedgerFlags {
 };
 
 absl::Status Grant(const GrantFlags& flags, Output& out) {
-  v1::GrantBudgetRequest request;
+  v1::GrantBudgetRequest request = flags.request;
   request.set_budget(flags.name);
-  request.set_ledger(flags.ledger);
   request.set_request_id(RequestId(flags.request_id));
-  request.set_reason(flags.reason);
   ASSIGN_OR_RETURN(const std::vector<v1::Event> events, flags.plan.Events());
   request.mutable_plan()->Assign(events.begin(), events.end());
   if (flags.more) request.set_change(v1::GRANT_MORE);
@@ -156,7 +154,7 @@ absl::Status Grant(const GrantFlags& flags, Output& out) {
   *granted.mutable_plan() = request.plan();
   const std::string what =
       flags.what_is_spent ? "what it has spent" : PlanText(granted) + (flags.more ? " more" : "");
-  return out.Answer(Row("granted", flags.ledger, ": ", what) +
+  return out.Answer(Row("granted", request.ledger(), ": ", what) +
                         Row("entry", answer.receipt().first_sequence(), " of ", flags.name),
                     answer);
 }
@@ -180,8 +178,11 @@ void AddGrant(flags::App& app, Command& chosen) {
                 "give back what a run has not spent that is sealed, or whose writers have all "
                 "closed; no plan")
       ->excludes(more);
-  AddLedgerName(command, "--for", flags.ledger, "the ledger that declares the budget")->required();
-  AddText(command, "--reason", flags.reason, 1024, "your own words, kept in both ledgers");
+  AddLedgerName(command, "--for", *flags.request.mutable_ledger(),
+                "the ledger that declares the budget")
+      ->required();
+  AddText(command, "--reason", *flags.request.mutable_reason(), 1024,
+          "your own words, kept in both ledgers");
   AddRequestId(command, flags.request_id);
 }
 

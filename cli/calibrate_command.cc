@@ -199,14 +199,10 @@ void AddCalibrateCommand(flags::App& app, Command& chosen) {
       "what is left of the target beside this ledger of the server or store; may repeat");
   AddText(command, "--dataset", flags.dataset, 256,
           "the same beside all ledgers over this data set; of a --store with neither, all of them");
-  command
-      .add_option("--events", flags.events,
-                  "an event file; --hole says which number in it is sought")
-      ->type_name("FILE");
-  command
-      .add_option("--hole", flags.hole,
-                  "the path of the number sought: events[LINE].FIELD..., lines from 0")
-      ->type_name("PATH");
+  AddPlain(command, "--events", flags.events, "FILE",
+           "an event file; --hole says which number in it is sought");
+  AddPlain(command, "--hole", flags.hole, "PATH",
+           "the path of the number sought: events[LINE].FIELD..., lines from 0");
   command.add_flag("--compare", flags.compare, "also solve by each method alone");
   AddGrid(command, flags.grid);
   flags.method.AddTo(command);

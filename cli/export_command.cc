@@ -76,10 +76,8 @@ void AddExportCommand(flags::App& ledger, Command& chosen) {
       "  dpledger ledger export --store run.ledger --output run.bundle\n"
       "  tar -xOf mnist.bundle README",
       Export, chosen);
-  command
-      .add_option("--output", flags.output,
-                  "the file; it appears when it is whole. - is standard output")
-      ->type_name("FILE")
+  AddPlain(command, "--output", flags.output, "FILE",
+           "the file; it appears when it is whole. - is standard output")
       ->required();
   AddReal(command, "--delta", flags.delta, kOpenUnitInterval,
           "also puts in what the server says epsilon is at this delta");

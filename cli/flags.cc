@@ -157,9 +157,8 @@ void AddServer(flags::App& app, connection::ServerAccess& value) {
   file("--cert", value.certificate, "one's own certificate, PEM, for mutual TLS");
   file("--cert-key", value.key, "the key of --cert, PEM");
   file("--token-file", value.token_file, "a token that says who asks");
-  app.add_option("--log-key", value.log_key,
-                 "the server's log key: only what it signed counts as acknowledged")
-      ->type_name("VKEY");
+  AddPlain(app, "--log-key", value.log_key, "VKEY",
+           "the server's log key: only what it signed counts as acknowledged");
 }
 
 void CheckServer(const connection::ServerAccess& value) {

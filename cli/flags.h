@@ -40,6 +40,13 @@ flags::Option* AddTaken(flags::App& app, const std::string& flag, const std::str
 std::string Wrong(const std::string& rule, const absl::AlphaNum& got);
 std::string Unless(bool holds, const std::string& rule, const absl::AlphaNum& got);
 
+// Text that is taken as it is: a path, or what the server knows. The help calls it `type`.
+template <typename Value>
+flags::Option* AddPlain(flags::App& app, const char* flag, Value& value, const char* type,
+                        const char* help) {
+  return app.add_option(flag, value, help)->type_name(type);
+}
+
 // A number, or a quotient of two: "256/60000".
 flags::Option* AddReal(flags::App& app, const std::string& flag, double& value,
                        const RealDomain& domain, const std::string& help);

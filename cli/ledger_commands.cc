@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -102,10 +101,8 @@ void AddAppend(flags::App& app, Command& chosen) {
       "  dpledger ledger append mnist --server 127.0.0.1:7070 --events run.jsonl --request-id "
       "run-17",
       Append, chosen);
-  command
-      .add_option("--events", flags.events,
-                  "an event file: one event in proto JSON a line; - is standard input")
-      ->type_name("FILE")
+  AddPlain(command, "--events", flags.events, "FILE",
+           "an event file: one event in proto JSON a line; - is standard input")
       ->required();
   AddRequestId(command, flags.request_id);
   AddWriter(command, flags.writer);

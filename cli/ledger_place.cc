@@ -13,10 +13,9 @@
 namespace dpledger::cli {
 
 void LedgerPlace::AddTo(flags::App& app) {
-  app.add_option("--store", stores,
-                 "in place of a server: the folder of a recorder's ledgers or of a server's store, "
-                 "or a bundle, of which there may be several; it is only read")
-      ->type_name("PATH");
+  AddPlain(app, "--store", stores, "PATH",
+           "in place of a server: the folder of a recorder's ledgers or of a server's store, "
+           "or a bundle, of which there may be several; it is only read");
   AddServer(app, server);
 }
 
@@ -32,9 +31,8 @@ void AddRequiredPlace(flags::App& app, LedgerPlace& place) {
 }
 
 void WritePlace::AddTo(flags::App& app) {
-  app.add_option("--store", folder,
-                 "in place of a server: the folder of a recorder's ledgers; made if there is none")
-      ->type_name("PATH");
+  AddPlain(app, "--store", folder, "PATH",
+           "in place of a server: the folder of a recorder's ledgers; made if there is none");
   AddServer(app, server);
   app.parse_complete_callback([this] {
     if (folder.empty()) return CheckServer(server);

@@ -238,17 +238,14 @@ absl::StatusOr<questions::Subject> RunFlags::Subject() const {
 
 void QuestionFlags::AddTo(flags::App& app) {
   run.AddTo(app);
-  app.add_option(
-         "--events", events,
-         "an event file: one event in proto JSON a line; - is standard input. Beside ledgers "
-         "an event file or a run is what may be done yet, and counts with them")
-      ->type_name("FILE");
+  AddPlain(app, "--events", events, "FILE",
+           "an event file: one event in proto JSON a line; - is standard input. Beside ledgers "
+           "an event file or a run is what may be done yet, and counts with them");
   place.AddTo(app);
   AddLedgerNames(app, "--ledger", ledgers,
                  "a ledger of that server or store; may repeat: the ledgers are composed");
-  app.add_option("--dataset", dataset,
-                 "all ledgers over this data set, composed; of a --store with neither, all of them")
-      ->type_name("NAME");
+  AddPlain(app, "--dataset", dataset, "NAME",
+           "all ledgers over this data set, composed; of a --store with neither, all of them");
   method.AddTo(app);
   AddParameters(app, parameters,
                 "fixed (default where nothing is declared): schemes, noise multipliers and the "

@@ -24,15 +24,14 @@ constexpr char kAllProjects[] = "projects/-";
 struct RecomputeFlags {
   connection::ServerAccess server;
   std::string name;
-  std::string parent = kAllProjects;
-  std::string filter;
-  std::string answered_before;
+  v1::StartRecomputeRequest request;  // its texts
   std::string request_id;
   double delta = 0;
   MethodFlags method;
   bool wait = false;
   bool results = false;
 
+  RecomputeFlags() { request.set_parent(kAllProjects); }
   void AddTo(flags::App& app) { AddRequiredServer(app, server); }
 };
 
@@ -57,12 +56,9 @@ absl::StatusOr<v1::Operation> Await(v1::Operation operation, ServerCalls& server
 
 absl::Status Start(const RecomputeFlags& flags, Output& out) {
   ServerCalls server(flags.server);
-  v1::StartRecomputeRequest request;
+  v1::StartRecomputeRequest request = flags.request;
   request.set_request_id(RequestId(flags.request_id));
-  request.set_parent(flags.parent);
-  request.set_filter(flags.filter);
   request.set_delta(flags.delta);
-  request.set_answered_before_version(flags.answered_before);
   *request.mutable_options() = flags.method.Options();
   ASSIGN_OR_RETURN(v1::Operation operation, server.Ask(request));
   if (flags.wait) {
@@ -117,15 +113,14 @@ void AddStart(flags::App& group, Command& chosen) {
       "  dpledger recompute start --parent projects/vision --answered-before 0.2 --server "
       "127.0.0.1:7070",
       Start, chosen);
-  start.add_option("--parent", flags.parent, "projects/{project}; default: all projects")
-      ->type_name("PROJECT");
-  start.add_option("--filter", flags.filter, "which ledgers; default: all")->type_name("FILTER");
+  AddPlain(start, "--parent", *flags.request.mutable_parent(), "PROJECT",
+           "projects/{project}; default: all projects");
+  AddPlain(start, "--filter", *flags.request.mutable_filter(), "FILTER",
+           "which ledgers; default: all");
   AddReal(start, "--delta", flags.delta, kOpenUnitInterval,
           "in (0, 1); default: the server's usual one");
-  start
-      .add_option("--answered-before", flags.answered_before,
-                  "only ledgers that a version before this one answered about last")
-      ->type_name("VERSION");
+  AddPlain(start, "--answered-before", *flags.request.mutable_answered_before_version(), "VERSION",
+           "only ledgers that a version before this one answered about last");
   flags.method.AddTo(start);
   AddRequestId(start, flags.request_id);
   start.add_flag("--wait", flags.wait, "until it has ended");

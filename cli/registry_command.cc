@@ -2,7 +2,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -153,20 +152,14 @@ void AddFollow(flags::App& registry, Command& chosen) {
       "--once",
       Follow, chosen);
   AddServer(command, flags.server);
-  command
-      .add_option("--mirror", flags.mirror,
-                  "a folder with the registry's files: checkpoint and C2SP tiles")
-      ->type_name("FOLDER");
+  AddPlain(command, "--mirror", flags.mirror, "FOLDER",
+           "a folder with the registry's files: checkpoint and C2SP tiles");
   flags.keys.AddTo(command);
-  command
-      .add_option("--state", flags.state,
-                  "what was read so far: made at the first time, needed for ever after")
-      ->type_name("FILE")
+  AddPlain(command, "--state", flags.state, "FILE",
+           "what was read so far: made at the first time, needed for ever after")
       ->required();
-  command
-      .add_option("--evidence", flags.evidence,
-                  "where a contradiction is kept; without it STATE.contradiction")
-      ->type_name("FOLDER");
+  AddPlain(command, "--evidence", flags.evidence, "FOLDER",
+           "where a contradiction is kept; without it STATE.contradiction");
   AddCount(command, "--every", flags.every, 1, "seconds between two looks; 60 if not given");
   command.add_flag("--once", flags.once, "looks once, and prints what was found");
   command.add_flag("--prove-growth", flags.prove_growth,

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "cli/commands.h"
 #include "cli/confirm.h"
+#include "cli/flags.h"
 #include "cli/ledger_flags.h"
 #include "cli/server_calls.h"
 #include "events/seal_rules.h"
@@ -143,10 +144,8 @@ void AddSealCommand(flags::App& ledger, Command& chosen) {
       "  dpledger ledger seal mnist --server 127.0.0.1:7070\n"
       "  dpledger ledger seal mnist --server 127.0.0.1:7070 --missing-writer worker-3 --yes",
       Seal, chosen);
-  command
-      .add_option("--missing-writer", flags.missing_writers,
-                  "a writer that never closed; may repeat, and is recorded")
-      ->type_name("ID");
+  AddPlain(command, "--missing-writer", flags.missing_writers, "ID",
+           "a writer that never closed; may repeat, and is recorded");
   command
       .add_flag(
           "--open-writers-are-missing", flags.open_writers_are_missing,

@@ -162,7 +162,7 @@ void AddStatementCommand(flags::App& app, Command& chosen) {
   AddCount(command, "--up-to", flags.up_to_sequence, 1,
            "a ledger only: the first so many of its entries; default: all");
   flags.method.AddTo(command);
-  command.add_option("--output", flags.output, "write it to this file")->type_name("FILE");
+  AddPlain(command, "--output", flags.output, "FILE", "write it to this file");
   command.add_flag("--issue", flags.issue,
                    "enters it into the server's register, as stated by whom these name:");
   AddText(command, "--organization", *flags.issuer.mutable_organization(), kMaxIssuerBytes,

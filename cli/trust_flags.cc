@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "cli/flags.h"
 #include "cli/pin_file.h"
 #include "ledger_store/bundle/difference.h"
 #include "merkle/checkpoint.h"
@@ -35,7 +36,7 @@ void KeyFlags::AddTo(flags::App& app) {
         const auto key = merkle::VerifierKey::Parse(text);
         return key.ok() ? "" : std::string(key.status().message());
       });
-  app.add_option("--key-file", key_file, "a file of such keys, one a line")->type_name("FILE");
+  AddPlain(app, "--key-file", key_file, "FILE", "a file of such keys, one a line");
 }
 
 absl::StatusOr<std::vector<merkle::VerifierKey>> KeyFlags::Keys() const {
@@ -67,15 +68,12 @@ absl::StatusOr<std::vector<merkle::VerifierKey>> KeyFlags::Keys() const {
 
 void TrustFlags::AddTo(flags::App& app) {
   keys.AddTo(app);
-  app.add_option("--older", older,
-                 "a checkpoint that you kept: the ledger must still begin with what it signed; may "
-                 "repeat")
-      ->type_name("FILE");
-  app.add_option(
-         "--pin", pin,
-         "believes the keys in this file and goes on from the checkpoint in it; written anew "
-         "when the ledger holds, so that the next time needs no --key")
-      ->type_name("FILE");
+  AddPlain(app, "--older", older, "FILE",
+           "a checkpoint that you kept: the ledger must still begin with what it signed; may "
+           "repeat");
+  AddPlain(app, "--pin", pin, "FILE",
+           "believes the keys in this file and goes on from the checkpoint in it; written anew "
+           "when the ledger holds, so that the next time needs no --key");
   app.add_flag("--self-signed", self_signed,
                "does without a key of yours: shows only that the ledger agrees with itself");
 }
