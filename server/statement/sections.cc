@@ -31,6 +31,13 @@ std::string Lines(const google::protobuf::RepeatedPtrField<std::string>& texts) 
                        [](std::string* out, const std::string& text) { *out += Shown(text); });
 }
 
+// "2,036 entries": of all that is covered.
+std::string CountedEntries(const Facts& facts) {
+  uint64_t entries = 0;
+  for (const auto& one : facts.checkpoints) entries += one.size();
+  return absl::StrCat(CountText(entries), entries == 1 ? " entry" : " entries");
+}
+
 // ---- 1. Setting ----
 
 void AddSetting(const Facts& facts, SectionBuilder& builder) {
@@ -363,27 +370,12 @@ void AddRecord(const Facts& facts, SectionBuilder& builder) {
               facts.declaring.has_value() ? kComputed : kNotStated);
   builder.Add("other_uses", "Uses of the data set that no ledger of this server records",
               "not stated: nothing here can show them. Whoever keeps the data could", kNotStated);
-  builder.Add(
-      "corrections", "Corrections (they change no number)",
-      [&] {
-        const std::string text = Listed(facts, CorrectionText);
-        return text.empty() ? std::string("none") : text;
-      }(),
-      kRecorded);
-  builder.Add(
-      "missing", "Releases that may be missing",
-      [&] {
-        const std::string text = Listed(facts, MissingText);
-        return text.empty() ? std::string("none are known") : text;
-      }(),
-      kRecorded);
-  builder.Add(
-      "conflicts", "Writers that were refused",
-      [&] {
-        const std::string text = Listed(facts, ConflictText);
-        return text.empty() ? std::string("none are open") : text;
-      }(),
-      kRecorded);
+  builder.AddOrOpen("corrections", "Corrections (they change no number)",
+                    Listed(facts, CorrectionText), kRecorded, "none", kRecorded);
+  builder.AddOrOpen("missing", "Releases that may be missing", Listed(facts, MissingText),
+                    kRecorded, "none are known", kRecorded);
+  builder.AddOrOpen("conflicts", "Writers that were refused", Listed(facts, ConflictText),
+                    kRecorded, "none are open", kRecorded);
   const std::string unreadable =
       Listed(facts, [](const LedgerFacts& one) { return Shown(one.unreadable); });
   if (!unreadable.empty()) {
@@ -404,13 +396,8 @@ void AddRecord(const Facts& facts, SectionBuilder& builder) {
               kRecorded);
   builder.Add(
       "covers", "What this statement covers",
-      [&] {
-        uint64_t entries = 0;
-        for (const auto& one : facts.checkpoints) entries += one.size();
-        return absl::StrCat(CountText(entries), entries == 1 ? " entry of " : " entries of ",
-                            Counted(facts.checkpoints.size(), "ledger"),
-                            ", by the checkpoints at the end");
-      }(),
+      absl::StrCat(CountedEntries(facts), " of ", Counted(facts.checkpoints.size(), "ledger"),
+                   ", by the checkpoints at the end"),
       kRecorded);
   builder.Add("version", "Software that computed it", absl::StrCat("dpledger ", facts.version),
               kComputed);
@@ -453,10 +440,7 @@ void AddIssuer(const Facts& facts, SectionBuilder& builder) {
 }  // namespace
 
 std::string TitleOf(const Facts& facts) {
-  uint64_t entries = 0;
-  for (const auto& one : facts.checkpoints) entries += one.size();
-  const std::string counted =
-      absl::StrCat(CountText(entries), entries == 1 ? " entry" : " entries");
+  const std::string counted = CountedEntries(facts);
   if (!facts.of_dataset) return absl::StrCat(facts.name, ": ", counted);
   return absl::StrCat("data set \"", Shown(facts.name),
                       "\": ", Counted(facts.ledgers.size(), "ledger"), ", ", counted);
