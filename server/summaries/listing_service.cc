@@ -14,6 +14,7 @@
 #include "events/field_checks.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
+#include "google/protobuf/util/time_util.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/summaries/attention.h"
 #include "server/summaries/list_token.h"
@@ -22,6 +23,7 @@ namespace dpledger::server {
 namespace {
 
 using events::CheckNoUnknownFields;
+using google::protobuf::util::TimeUtil;
 
 // An answer ends at about this size, well below the 4 MiB that gRPC clients take by default.
 constexpr size_t kMaxAnswerBytes = size_t{1} << 20;
@@ -64,12 +66,6 @@ absl::StatusOr<PageAfter> PageOf(const Request& request) {
 bool IsOf(const std::string& ledger, const std::string& parent) {
   return absl::StartsWith(ledger,
                           parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/"));
-}
-
-void Set(absl::Time time, google::protobuf::Timestamp& into) {
-  into.set_seconds(absl::ToUnixSeconds(time));
-  into.set_nanos(
-      static_cast<int32_t>((time - absl::FromUnixSeconds(into.seconds())) / absl::Nanoseconds(1)));
 }
 
 size_t BytesOf(const LedgerRow& row) {
@@ -183,7 +179,8 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
   if (!order.by_name()) std::sort(found.begin(), found.end(), before);
 
   v1::ListLedgersResponse response;
-  Set(absl::Now(), *response.mutable_server_time());
+  *response.mutable_server_time() =
+      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
   size_t bytes = 0;
   for (size_t i = 0; i < found.size(); ++i) {
     bytes += BytesOf(*found[i].row);
@@ -260,7 +257,8 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   }
   totals_.Fill(sets, std::min(call.deadline, absl::Now() + kAwaitTotals), datasets);
   for (v1::DatasetSummary& dataset : datasets) *response.add_datasets() = std::move(dataset);
-  Set(absl::Now(), *response.mutable_server_time());
+  *response.mutable_server_time() =
+      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
   return response;
 }
 
@@ -348,7 +346,7 @@ absl::StatusOr<v1::ListAttentionResponse> ListingService::ListAttention(
     if (item.note().acknowledged()) response.set_acknowledged(response.acknowledged() + 1);
   }
   response.set_total(in_order.size());
-  Set(now, *response.mutable_server_time());
+  *response.mutable_server_time() = TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(now));
   size_t bytes = 0;
   for (auto it = in_order.upper_bound(page.after); it != in_order.end(); ++it) {
     bytes += it->second.ByteSizeLong();
@@ -452,14 +450,15 @@ std::optional<v1::WatchLedgersResponse> LedgerWatch::Next(bool& more) {
   if (response.ledgers().empty() && response.left().empty() && !reset_) return std::nullopt;
   response.set_reset(std::exchange(reset_, false));
   response.set_resume_token(service_.ResumeToken(seen_));
-  Set(now, *response.mutable_server_time());
+  *response.mutable_server_time() = TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(now));
   return response;
 }
 
 v1::WatchLedgersResponse LedgerWatch::Heartbeat() const {
   v1::WatchLedgersResponse response;
   response.set_resume_token(service_.ResumeToken(seen_));
-  Set(absl::Now(), *response.mutable_server_time());
+  *response.mutable_server_time() =
+      TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
   return response;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "google/protobuf/util/time_util.h"
 #include "questions/answers.h"
 #include "questions/held_run.h"
 
@@ -17,12 +18,6 @@ namespace {
 
 constexpr size_t kPageEntries = 10'000;
 constexpr size_t kPageBytes = size_t{4} << 20;
-
-void Set(absl::Time time, google::protobuf::Timestamp& into) {
-  into.set_seconds(absl::ToUnixSeconds(time));
-  into.set_nanos(
-      static_cast<int32_t>((time - absl::FromUnixSeconds(into.seconds())) / absl::Nanoseconds(1)));
-}
 
 // What the answer does not say: conflicts among entries [counted, size), the last one's time, and
 // where there is no answer corrections.
@@ -123,7 +118,8 @@ v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
   summary.set_root_hash(ledger.root_hash());
   summary.set_delta(delta);
   summary.set_version(questions::Version());
-  Set(now, *summary.mutable_compute_time());
+  *summary.mutable_compute_time() =
+      google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(now));
   if (!answer.ok()) {
     *summary.mutable_refusal() = Worded(answer.status());
     SetCrossed(ledger, answer.status(), summary);
