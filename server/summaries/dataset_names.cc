@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/utf8.h"
 
 namespace dpledger::server {
 namespace {
@@ -25,22 +28,14 @@ locale_t Unicode() {
   return kUnicode;
 }
 
-// The code point at the front, which is taken off; bytes that are no UTF-8 stand for themselves.
-wint_t TakeCodePoint(std::string_view& text) {
-  const auto first = static_cast<uint8_t>(text[0]);
-  const size_t length = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  wint_t code = length == 1 ? first : first & (0xFF >> (length + 1));
-  if (length > text.size()) return static_cast<uint8_t>(std::exchange(text, text.substr(1))[0]);
-  for (size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<uint8_t>(text[i]) & 0x3F);
-  text.remove_prefix(length);
-  return code;
-}
-
 std::vector<Sign> Folded(std::string_view name) {
   std::vector<Sign> folded;
   bool joins = false;  // to the sign before
   while (!name.empty()) {
-    const wint_t code = TakeCodePoint(name);
+    const auto byte = static_cast<uint8_t>(name[0]);
+    const std::optional<char32_t> character = TakeCharacter(name);
+    if (!character.has_value()) name.remove_prefix(1);  // a byte that is no UTF-8 stands for itself
+    const wint_t code = character.value_or(byte);
     const bool counts = Unicode() != nullptr ? iswalnum_l(code, Unicode()) != 0
                                              : (code > 127 || isalnum(static_cast<int>(code)) != 0);
     if (counts) {

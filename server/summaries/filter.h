@@ -39,7 +39,6 @@ class Filter {
   static absl::StatusOr<Filter> Parse(std::string_view text);
 
   bool Holds(const Listed& listed) const;
-  bool finds_all() const { return nodes_.empty(); }
 
  private:
   friend class FilterParser;
