@@ -248,11 +248,11 @@ void AddAccountingService(AccountingService* service, std::vector<Method>& rows)
                          Unary("AccountingService", name, Pool::kQuery, service, method)));
   };
   question("ComputeEpsilon", &S::ComputeEpsilon);
-  question("ComputeDelta", &S::ComputeDelta);
-  question("Calibrate", &S::Calibrate);
-  question("ComputeTuningCost", &S::ComputeTuningCost);
-  question("ComputeProfile", &S::ComputeProfile);
-  question("AuditClaim", &S::AuditClaim);
+  question("ComputeDelta", &S::Answer<v1::ComputeDeltaRequest>);
+  question("Calibrate", &S::Answer<v1::CalibrateRequest>);
+  question("ComputeTuningCost", &S::Answer<v1::ComputeTuningCostRequest>);
+  question("ComputeProfile", &S::Answer<v1::ComputeProfileRequest>);
+  question("AuditClaim", &S::Answer<v1::AuditClaimRequest>);
   rows.push_back(For<v1::ComputeBudgetRequest>(
       Permission::kAsk, [](const auto& r) { return LedgerCalled(r.budget()); },
       Unary("AccountingService", "ComputeBudget", Pool::kQuery, service, &S::ComputeBudget)));

@@ -6,12 +6,10 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "base/thread_bytes.h"
-#include "events/field_checks.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "questions/answer_budget.h"
 #include "questions/answers.h"
-#include "questions/calls.h"
 #include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
@@ -69,18 +67,15 @@ MayCount AccountingService::MayCountFor(const CallContext& call) const {
   return [this, &call](const std::string& dataset) { return may_know_of_(call.caller, dataset); };
 }
 
-template <typename Request>
-auto AccountingService::Answer(const Request& request, const CallContext& call) {
-  const accountant::Limits limits = LimitsOf(call);
-  const auto gather = [&](const v1::Subject& of,
-                          uint64_t group_size) -> absl::StatusOr<questions::Subject> {
-    if (!of.dataset().empty()) return OverDataset(of, group_size, call, limits);
-    ASSIGN_OR_RETURN(questions::Subject subject,
-                     subjects_.Gather(of, group_size, limits, MayCountFor(call)));
-    RETURN_IF_ERROR(CheckBudgetsHold(subject, call.own));
-    return subject;
-  };
-  return questions::AnswerCall(request, gather, limits);
+absl::StatusOr<questions::Subject> AccountingService::Gather(const v1::Subject& of,
+                                                             uint64_t group_size,
+                                                             const CallContext& call,
+                                                             const accountant::Limits& limits) {
+  if (!of.dataset().empty()) return OverDataset(of, group_size, call, limits);
+  ASSIGN_OR_RETURN(questions::Subject subject,
+                   subjects_.Gather(of, group_size, limits, MayCountFor(call)));
+  RETURN_IF_ERROR(CheckBudgetsHold(subject, call.own));
+  return subject;
 }
 
 absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::ComputeEpsilon(
@@ -98,31 +93,6 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::EpsilonTogether(
   v1::ComputeEpsilonRequest request;
   request.set_delta(delta);
   return questions::AnswerEpsilon(subject, request, limits);
-}
-
-absl::StatusOr<v1::ComputeDeltaResponse> AccountingService::ComputeDelta(
-    const v1::ComputeDeltaRequest& request, const CallContext& call) {
-  return Answer(request, call);
-}
-
-absl::StatusOr<v1::CalibrateResponse> AccountingService::Calibrate(
-    const v1::CalibrateRequest& request, const CallContext& call) {
-  return Answer(request, call);
-}
-
-absl::StatusOr<v1::ComputeTuningCostResponse> AccountingService::ComputeTuningCost(
-    const v1::ComputeTuningCostRequest& request, const CallContext& call) {
-  return Answer(request, call);
-}
-
-absl::StatusOr<v1::ComputeProfileResponse> AccountingService::ComputeProfile(
-    const v1::ComputeProfileRequest& request, const CallContext& call) {
-  return Answer(request, call);
-}
-
-absl::StatusOr<v1::AuditClaimResponse> AccountingService::AuditClaim(
-    const v1::AuditClaimRequest& request, const CallContext& call) {
-  return Answer(request, call);
 }
 
 absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(

@@ -16,6 +16,7 @@
 #include "accountant/limits.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "ledger_store/store.h"
+#include "questions/calls.h"
 #include "questions/held_run.h"
 #include "server/call_context.h"
 #include "server/questions/subject_source.h"
@@ -76,16 +77,15 @@ class AccountingService {
   // ε of these ledgers together, however many: for the server's own lists.
   absl::StatusOr<v1::ComputeEpsilonResponse> EpsilonTogether(
       const std::vector<std::string>& ledgers, double delta, const CallContext& call);
-  absl::StatusOr<v1::ComputeDeltaResponse> ComputeDelta(const v1::ComputeDeltaRequest& request,
-                                                        const CallContext& call);
-  absl::StatusOr<v1::CalibrateResponse> Calibrate(const v1::CalibrateRequest& request,
-                                                  const CallContext& call);
-  absl::StatusOr<v1::ComputeTuningCostResponse> ComputeTuningCost(
-      const v1::ComputeTuningCostRequest& request, const CallContext& call);
-  absl::StatusOr<v1::ComputeProfileResponse> ComputeProfile(
-      const v1::ComputeProfileRequest& request, const CallContext& call);
-  absl::StatusOr<v1::AuditClaimResponse> AuditClaim(const v1::AuditClaimRequest& request,
-                                                    const CallContext& call);
+  // Every other call about a subject; and ComputeEpsilon, without telling who hears of answers.
+  template <typename Request>
+  auto Answer(const Request& request, const CallContext& call) {
+    const accountant::Limits limits = LimitsOf(call);
+    const auto gather = [&](const v1::Subject& subject, uint64_t group_size) {
+      return Gather(subject, group_size, call, limits);
+    };
+    return questions::AnswerCall(request, gather, limits);
+  }
   absl::StatusOr<v1::ComputeBudgetResponse> ComputeBudget(const v1::ComputeBudgetRequest& request,
                                                           const CallContext& call);
 
@@ -101,8 +101,9 @@ class AccountingService {
   absl::Status CheckBudgetsHold(const questions::Subject& subject, bool of_entries = false) const;
 
  private:
-  template <typename Request>
-  auto Answer(const Request& request, const CallContext& call);
+  absl::StatusOr<questions::Subject> Gather(const v1::Subject& subject, uint64_t group_size,
+                                            const CallContext& call,
+                                            const accountant::Limits& limits);
   absl::StatusOr<questions::Subject> OverDataset(const v1::Subject& subject, uint64_t group_size,
                                                  const CallContext& call,
                                                  const accountant::Limits& limits);
