@@ -4,10 +4,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/status.h"
 #include "server/desk/method.h"
 
 namespace dpledger::server {
@@ -25,24 +23,18 @@ absl::StatusOr<MessagePointer> Pointer(absl::StatusOr<Response> response) {
 
 // A unary row that calls a method of a service. With a context, the answer takes notice of the
 // caller's deadline; without, it waits for the disk at most.
-template <typename Service, typename Request, typename Response>
+template <typename Service, typename Request, typename Response, typename... Context>
 Method Unary(const std::string& service_name, const std::string& name, Pool pool, Service* service,
-             absl::StatusOr<Response> (Service::*method)(const Request&, const CallContext&)) {
+             absl::StatusOr<Response> (Service::*method)(const Request&, Context...)) {
   Method row = RowOf(service_name, name, Request::default_instance(), Response::default_instance());
   row.pool = pool;
   row.answer = [service, method](Message& request, const CallContext& call) {
-    return Pointer((service->*method)(static_cast<const Request&>(request), call));
-  };
-  return row;
-}
-
-template <typename Service, typename Request, typename Response>
-Method Unary(const std::string& service_name, const std::string& name, Pool pool, Service* service,
-             absl::StatusOr<Response> (Service::*method)(const Request&)) {
-  Method row = RowOf(service_name, name, Request::default_instance(), Response::default_instance());
-  row.pool = pool;
-  row.answer = [service, method](Message& request, const CallContext&) {
-    return Pointer((service->*method)(static_cast<const Request&>(request)));
+    const auto& asked = static_cast<const Request&>(request);
+    if constexpr (sizeof...(Context) == 0) {
+      return Pointer((service->*method)(asked));
+    } else {
+      return Pointer((service->*method)(asked, call));
+    }
   };
   return row;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "base/out_of_memory.h"
@@ -41,22 +42,18 @@ Resource ResourceOf(const About& about) {
                              : LedgerCalled(about.ledger());
 }
 
-// A row that needs `permission` for what `resource` finds in its request.
-template <typename Request>
-Method For(Permission permission, Resource (*resource)(const Request&), Method row) {
+// A row that needs `permission` for the resource that `wanted` finds in its request; or, where a
+// request needs several permissions, or one for several resources, the demands.
+template <typename Request, typename Wanted>
+Method For(Permission permission, const Wanted& wanted, Method row) {
   row.permission = permission;
-  row.demands = [permission, resource](const Message& message) -> Demands {
-    return {{permission, resource(static_cast<const Request&>(message))}};
-  };
-  return row;
-}
-
-// The same where a request needs several permissions, or one for several resources.
-template <typename Request>
-Method ForEach(Permission permission, Demands (*demands)(const Request&), Method row) {
-  row.permission = permission;
-  row.demands = [demands](const Message& message) {
-    return demands(static_cast<const Request&>(message));
+  row.demands = [permission, wanted](const Message& message) -> Demands {
+    const auto& request = static_cast<const Request&>(message);
+    if constexpr (std::is_same_v<decltype(wanted(request)), Demands>) {
+      return wanted(request);
+    } else {
+      return {{permission, wanted(request)}};
+    }
   };
   return row;
 }
@@ -162,30 +159,29 @@ void AddLedgerService(LedgerService* service, size_t append_window, std::vector<
   const auto unary = [service](const char* name, Pool pool, auto method) {
     return Unary("LedgerService", name, pool, service, method);
   };
-  rows.push_back(ForEach<v1::CreateLedgerRequest>(
+  rows.push_back(For<v1::CreateLedgerRequest>(
       Permission::kCreate, DemandsOfCreate, unary("CreateLedger", Pool::kStore, &S::CreateLedger)));
   rows.push_back(For<v1::GetLedgerRequest>(
       Permission::kList, [](const auto& r) { return LedgerCalled(r.name()); },
       unary("GetLedger", Pool::kStore, &S::GetLedger)));
-  rows.push_back(ForEach<v1::AppendBatchRequest>(Permission::kAppend, DemandsOfBatch,
-                                                 AppendBatchRow(service)));
-  rows.push_back(ForEach<v1::AppendRequest>(
+  rows.push_back(
+      For<v1::AppendBatchRequest>(Permission::kAppend, DemandsOfBatch, AppendBatchRow(service)));
+  rows.push_back(For<v1::AppendRequest>(
       Permission::kAppend, [](const auto& r) { return DemandsOfBatch(r.batch()); },
       AppendRow(service, append_window)));
-  rows.push_back(
-      ForEach<v1::ReadEntriesRequest>(Permission::kReadEntries, DemandsOfRead,
-                                      unary("ReadEntries", Pool::kStore, &S::ReadEntries)));
+  rows.push_back(For<v1::ReadEntriesRequest>(Permission::kReadEntries, DemandsOfRead,
+                                             unary("ReadEntries", Pool::kStore, &S::ReadEntries)));
   rows.back().entries = [](const Message&, const Message& response) {
     return static_cast<uint64_t>(
         static_cast<const v1::ReadEntriesResponse&>(response).entries_size());
   };
-  rows.push_back(ForEach<v1::SealLedgerRequest>(Permission::kSeal, DemandsOfSeal,
-                                                unary("SealLedger", Pool::kStore, &S::SealLedger)));
+  rows.push_back(For<v1::SealLedgerRequest>(Permission::kSeal, DemandsOfSeal,
+                                            unary("SealLedger", Pool::kStore, &S::SealLedger)));
   // On the pool of those who wait for signatures: it may be one of them.
-  rows.push_back(ForEach<v1::ForkLedgerRequest>(Permission::kFork, DemandsOfFork,
-                                                unary("ForkLedger", Pool::kAudit, &S::ForkLedger)));
-  rows.push_back(ForEach<v1::GrantBudgetRequest>(
-      Permission::kAppend, DemandsOfGrant, unary("GrantBudget", Pool::kStore, &S::GrantBudget)));
+  rows.push_back(For<v1::ForkLedgerRequest>(Permission::kFork, DemandsOfFork,
+                                            unary("ForkLedger", Pool::kAudit, &S::ForkLedger)));
+  rows.push_back(For<v1::GrantBudgetRequest>(Permission::kAppend, DemandsOfGrant,
+                                             unary("GrantBudget", Pool::kStore, &S::GrantBudget)));
 }
 
 // The lists hide what the caller may not list themselves: their pages and totals depend on it.
@@ -206,7 +202,7 @@ void AddLists(ListingService* service, WorkerPool* list_pool, std::vector<Method
       Unary("LedgerService", "ListDatasets", Pool::kAudit, service, &S::ListDatasets));
   list.operator()<v1::ListAttentionRequest>(
       Unary("LedgerService", "ListAttention", Pool::kList, service, &S::ListAttention));
-  rows.push_back(ForEach<v1::NoteAttentionRequest>(
+  rows.push_back(For<v1::NoteAttentionRequest>(
       Permission::kCorrect,
       [](const auto& request) -> Demands {
         if (request.about_case() == v1::NoteAttentionRequest::ABOUT_NOT_SET)
@@ -243,9 +239,8 @@ void AddAccountingService(AccountingService* service, std::vector<Method>& rows)
   const auto question = [&]<typename Request, typename Response>(
                             const char* name, absl::StatusOr<Response> (S::*method)(
                                                   const Request&, const CallContext&)) {
-    rows.push_back(
-        ForEach<Request>(Permission::kAsk, DemandsOfQuestion<Request>,
-                         Unary("AccountingService", name, Pool::kQuery, service, method)));
+    rows.push_back(For<Request>(Permission::kAsk, DemandsOfQuestion<Request>,
+                                Unary("AccountingService", name, Pool::kQuery, service, method)));
   };
   question("ComputeEpsilon", &S::ComputeEpsilon);
   question("ComputeDelta", &S::Answer<v1::ComputeDeltaRequest>);
@@ -292,7 +287,7 @@ void AddAuditService(AuditService* service, std::vector<Method>& rows) {
   proof("GetCheckpoint", &S::GetCheckpoint);
   proof("GetInclusionProof", &S::GetInclusionProof);
   proof("GetConsistencyProof", &S::GetConsistencyProof);
-  rows.push_back(ForEach<v1::GetTileRequest>(
+  rows.push_back(For<v1::GetTileRequest>(
       Permission::kVerify, DemandsOfTile,
       Unary("AuditService", "GetTile", Pool::kAudit, service, &S::GetTile)));
   rows.back().entries = EntriesOfTile;
@@ -319,10 +314,10 @@ void AddStatementService(StatementService* service, std::vector<Method>& rows) {
   const auto unary = [&](const char* name, auto method, Pool pool = Pool::kQuery) {
     return Unary("StatementService", name, pool, service, method);
   };
-  rows.push_back(ForEach<v1::GetStatementRequest>(Permission::kAsk, DemandsOfStatement,
-                                                  unary("GetStatement", &S::GetStatement)));
-  rows.push_back(ForEach<v1::IssueStatementRequest>(Permission::kCorrect, DemandsOfIssue,
-                                                    unary("IssueStatement", &S::IssueStatement)));
+  rows.push_back(For<v1::GetStatementRequest>(Permission::kAsk, DemandsOfStatement,
+                                              unary("GetStatement", &S::GetStatement)));
+  rows.push_back(For<v1::IssueStatementRequest>(Permission::kCorrect, DemandsOfIssue,
+                                                unary("IssueStatement", &S::IssueStatement)));
   rows.push_back(For<v1::WithdrawStatementRequest>(
       Permission::kCorrect, [](const auto& request) { return ResourceOf(request); },
       unary("WithdrawStatement", &S::WithdrawStatement)));
@@ -330,7 +325,7 @@ void AddStatementService(StatementService* service, std::vector<Method>& rows) {
   const auto all = [](const auto&) { return Resource{Resource::Kind::kProject, "projects/-"}; };
   rows.push_back(For<v1::FindStatementRequest>(
       Permission::kList, all, unary("FindStatement", &S::FindStatement, Pool::kAudit)));
-  Method list = ForEach<v1::ListStatementsRequest>(
+  Method list = For<v1::ListStatementsRequest>(
       Permission::kList,
       [](const auto& request) -> Demands {
         if (request.about_case() == v1::ListStatementsRequest::ABOUT_NOT_SET)
@@ -355,8 +350,9 @@ void AddStatementService(StatementService* service, std::vector<Method>& rows) {
 // and to end one is the administrators', who are recorded.
 void AddRecomputeService(RecomputeService* service, std::vector<Method>& rows) {
   using S = RecomputeService;
-  const auto add = [&]<typename Request, typename Row>(const char* name, const Request*,
-                                                       Permission permission, Row method) {
+  const auto add = [&]<typename Request, typename Response, typename... Context>(
+                       const char* name, Permission permission,
+                       absl::StatusOr<Response> (S::*method)(const Request&, Context...)) {
     rows.push_back(For<Request>(
         permission,
         [](const Request&) {
@@ -364,16 +360,11 @@ void AddRecomputeService(RecomputeService* service, std::vector<Method>& rows) {
         },
         Unary("RecomputeService", name, Pool::kStore, service, method)));
   };
-  add("StartRecompute", &v1::StartRecomputeRequest::default_instance(), Permission::kAdminister,
-      &S::StartRecompute);
-  add("CancelOperation", &v1::CancelOperationRequest::default_instance(), Permission::kAdminister,
-      &S::CancelOperation);
-  add("GetOperation", &v1::GetOperationRequest::default_instance(), Permission::kAsk,
-      &S::GetOperation);
-  add("ListOperations", &v1::ListOperationsRequest::default_instance(), Permission::kAsk,
-      &S::ListOperations);
-  add("ListRecomputed", &v1::ListRecomputedRequest::default_instance(), Permission::kAsk,
-      &S::ListRecomputed);
+  add("StartRecompute", Permission::kAdminister, &S::StartRecompute);
+  add("CancelOperation", Permission::kAdminister, &S::CancelOperation);
+  add("GetOperation", Permission::kAsk, &S::GetOperation);
+  add("ListOperations", Permission::kAsk, &S::ListOperations);
+  add("ListRecomputed", Permission::kAsk, &S::ListRecomputed);
   rows.push_back(For<v1::ListAnswersRequest>(
       Permission::kAsk, [](const auto& request) { return LedgerCalled(request.ledger()); },
       Unary("RecomputeService", "ListAnswers", Pool::kAudit, service, &S::ListAnswers)));
