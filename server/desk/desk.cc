@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/absl_view.h"
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/out_of_memory.h"
@@ -86,17 +85,12 @@ Desk::Desk(const DeskOptions& options, const Services& services, Identifier* ide
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
       quotas_(options.quotas, Clock::System()),
-      store_pool_({"store", kStoreThreads, kMaxQueuedStoreCalls}),
-      list_pool_({.name = "lists",
-                  .threads = kListThreads,
-                  .max_queued = kMaxQueuedStoreCalls,
-                  .background = true}),
-      query_pool_({.name = "accounting",
-                   .threads = options.query_threads,
-                   .max_queued = options.max_queued_queries,
-                   .background = true}),
-      audit_pool_({"audit", kAuditThreads, kMaxQueuedStoreCalls}),
-      methods_(MethodTable(services, options.append_window, &health_, &list_pool_)),
+      pools_{{WorkerPool({"store", kStoreThreads, kMaxQueuedStoreCalls}),
+              WorkerPool({"lists", kListThreads, kMaxQueuedStoreCalls, /*background=*/true}),
+              WorkerPool({"accounting", options.query_threads, options.max_queued_queries,
+                          /*background=*/true}),
+              WorkerPool({"audit", kAuditThreads, kMaxQueuedStoreCalls})}},
+      methods_(MethodTable(services, options.append_window, &health_, PoolOf(Pool::kList))),
       by_path_(ByPath(methods_)) {}
 
 const Method* Desk::Find(std::string_view path) const {
@@ -104,27 +98,14 @@ const Method* Desk::Find(std::string_view path) const {
   return found == by_path_.end() ? nullptr : found->second;
 }
 
-WorkerPool* Desk::PoolOf(const Method& method) {
-  switch (method.pool) {
-    case Pool::kInline:
-      return nullptr;
-    case Pool::kStore:
-      return &store_pool_;
-    case Pool::kList:
-      return &list_pool_;
-    case Pool::kQuery:
-      return &query_pool_;
-    case Pool::kAudit:
-      return &audit_pool_;
-  }
-  return nullptr;
+WorkerPool* Desk::PoolOf(Pool pool) {
+  return pool == Pool::kInline ? nullptr : &pools_[static_cast<size_t>(pool) - 1];
 }
 
 std::vector<std::pair<const char*, size_t>> Desk::Waiting() const {
-  return {{"store", store_pool_.waiting()},
-          {"lists", list_pool_.waiting()},
-          {"accounting", query_pool_.waiting()},
-          {"audit", audit_pool_.waiting()}};
+  std::vector<std::pair<const char*, size_t>> waiting;
+  for (const WorkerPool& pool : pools_) waiting.emplace_back(pool.name().c_str(), pool.waiting());
+  return waiting;
 }
 
 void Desk::Identify(const Credentials& credentials, CallContext& context) {
@@ -187,7 +168,7 @@ void Desk::Serve(const Method& method, UnaryCall& call) {
     if (accepted.ok()) accepted = call.context().identified;
     if (accepted.ok()) accepted = Admit(method, call);
   }
-  WorkerPool* const pool = PoolOf(method);
+  WorkerPool* const pool = PoolOf(method.pool);
   if (accepted.ok() && pool == nullptr) {
     Run(method, call);
     return;

@@ -17,9 +17,9 @@
 // Thread safe.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -197,7 +197,8 @@ class Desk {
   // Nobody writes to the access record, and administrators alone read it.
   absl::Status GuardRecord(const Caller& caller, const Demand& demand);
   absl::Status Admit(const Method& method, UnaryCall& call);
-  WorkerPool* PoolOf(const Method& method);
+  // Null: the door's own thread.
+  WorkerPool* PoolOf(Pool pool);
   // Parses, authorises and answers; on the method's pool.
   void Run(const Method& method, UnaryCall& call);
   void Finish(const Method& method, UnaryCall& call, const absl::StatusOr<MessagePointer>& answer);
@@ -212,10 +213,7 @@ class Desk {
   CallGate gate_;
   Health health_;
   Quotas quotas_;
-  WorkerPool store_pool_;
-  WorkerPool list_pool_;
-  WorkerPool query_pool_;
-  WorkerPool audit_pool_;
+  std::array<WorkerPool, 4> pools_;  // in the order of Pool, after kInline
   const std::vector<Method> methods_;
   const std::unordered_map<std::string_view, const Method*> by_path_;
 

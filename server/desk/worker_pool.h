@@ -36,6 +36,7 @@ class WorkerPool {
   // Runs `task` on a thread of the pool, when it is the turn of `party`. RESOURCE_EXHAUSTED (reason
   // OVERLOADED), without running it, if `max_queued` tasks wait already.
   absl::Status Submit(const std::string& party, std::function<void()> task);
+  const std::string& name() const { return options_.name; }
   // Tasks that wait for a thread.
   size_t waiting() const;
 
