@@ -21,19 +21,6 @@ constexpr absl::Duration kAtOnce = absl::Milliseconds(10);      // once gRPC has
 
 }  // namespace
 
-bool StreamWriter::Serialize(const Message& message) {
-  try {
-    bytes_ = server::Serialize(message);
-  } catch (const std::bad_alloc&) {
-    ran_out_ = true;
-  }
-  return !ran_out_;
-}
-
-grpc::Status StreamWriter::StatusOf(const absl::Status& status) const {
-  return ToGrpc(ran_out_ ? OutOfMemory() : status);
-}
-
 void WatchedCall::GiveUpAfter(grpc::GenericCallbackServerContext* context, absl::Duration time) {
   ++holds_;
   // The context is gone once OnDone has returned, which may be while this is about to cancel.
@@ -167,20 +154,6 @@ void ServerStreamReactor::OnCancel() {
   stream_->Cancel();
 }
 
-void ServerStreamReactor::OnDone() {
-  if (stream_ != nullptr) stream_->Done();
-  WatchedCall::OnDone();
-}
-
-void ServerStreamReactor::StartWrite(const Message& message) {
-  if (!writer_.Serialize(message)) return stream_->WriteDone(false);
-  Reactor::StartWrite(&writer_.bytes());
-}
-
-void ServerStreamReactor::Finish(const absl::Status& status) {
-  Reactor::Finish(writer_.StatusOf(status));
-}
-
 // gRPC holds operations back that start before it has the reactor: it calls nothing here until the
 // constructor is over.
 BidirectionalReactor::BidirectionalReactor(Desk& desk, const Method& method,
@@ -206,22 +179,6 @@ void BidirectionalReactor::OnReadDone(bool ok) {
 
 void BidirectionalReactor::OnCancel() {
   if (stream_ != nullptr) stream_->Cancel();
-}
-
-void BidirectionalReactor::OnDone() {
-  if (stream_ != nullptr) stream_->Done();
-  WatchedCall::OnDone();
-}
-
-void BidirectionalReactor::StartRead() { Reactor::StartRead(&incoming_); }
-
-void BidirectionalReactor::StartWrite(const Message& message) {
-  if (!writer_.Serialize(message)) return stream_->WriteDone(false);
-  Reactor::StartWrite(&writer_.bytes());
-}
-
-void BidirectionalReactor::Finish(const absl::Status& status) {
-  Reactor::Finish(writer_.StatusOf(status));
 }
 
 }  // namespace dpledger::server

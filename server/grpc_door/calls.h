@@ -12,11 +12,15 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/out_of_memory.h"
 #include "server/desk/desk.h"
+#include "server/grpc_door/message.h"
+#include "server/grpc_door/status.h"
 
 namespace dpledger::server {
 
@@ -103,38 +107,48 @@ class UnaryReactor : public OneRequestCall, public UnaryCall {
   grpc::ByteBuffer response_;
 };
 
-// The bytes of a stream's message on their way.
-class StreamWriter {
+// A stream of the desk over one of the calls above.
+template <typename Call>
+class StreamReactor : public Call, public StreamDoor {
  public:
-  // False if there is no memory for them: the stream then ends with OUT_OF_MEMORY.
-  bool Serialize(const Message& message);
-  grpc::ByteBuffer& bytes() { return bytes_; }
-  // What a stream ends with that wants to end with `status`.
-  grpc::Status StatusOf(const absl::Status& status) const;
-
- private:
-  grpc::ByteBuffer bytes_;
-  bool ran_out_ = false;
-};
-
-class ServerStreamReactor : public OneRequestCall, public StreamDoor {
- public:
-  ServerStreamReactor(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context)
-      : OneRequestCall(desk, method, context) {}
+  using Call::Call;
 
   void OnWriteDone(bool ok) override { stream_->WriteDone(ok); }
-  void OnCancel() override;
-  void OnDone() override;
+  void OnDone() override {
+    if (stream_ != nullptr) stream_->Done();
+    Call::OnDone();
+  }
 
+  void StartWrite(const Message& message) override {
+    try {
+      bytes_ = Serialize(message);
+    } catch (const std::bad_alloc&) {
+      ran_out_ = true;
+      return stream_->WriteDone(false);
+    }
+    Call::StartWrite(&bytes_);
+  }
+  void Finish(const absl::Status& status) override {
+    Call::Finish(ToGrpc(ran_out_ ? OutOfMemory() : status));
+  }
+
+ protected:
+  std::unique_ptr<OpenStream> stream_;
+
+ private:
+  grpc::ByteBuffer bytes_;  // of the message on its way
+  bool ran_out_ = false;    // there was no memory for one: the stream ends with OUT_OF_MEMORY
+};
+
+class ServerStreamReactor : public StreamReactor<OneRequestCall> {
+ public:
+  using StreamReactor::StreamReactor;
+
+  void OnCancel() override;
   void StartRead() override {}  // there is nothing more to read
-  void StartWrite(const Message& message) override;
-  void Finish(const absl::Status& status) override;
 
  private:
   void OnRequest() override;
-
-  StreamWriter writer_;
-  std::unique_ptr<OpenStream> stream_;
 
   absl::Mutex mutex_;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;  // the stream; its cancellation can be told
@@ -142,27 +156,19 @@ class ServerStreamReactor : public OneRequestCall, public StreamDoor {
 };
 
 // A stranger's, of a method that is open to everybody, lasts ten seconds.
-class BidirectionalReactor : public WatchedCall, public StreamDoor {
+class BidirectionalReactor : public StreamReactor<WatchedCall> {
  public:
   BidirectionalReactor(Desk& desk, const Method& method,
                        grpc::GenericCallbackServerContext* context);
 
   void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override { stream_->WriteDone(ok); }
   void OnCancel() override;
-  void OnDone() override;
-
-  void StartRead() override;
-  void StartWrite(const Message& message) override;
-  void Finish(const absl::Status& status) override;
+  void StartRead() override { grpc::ServerGenericBidiReactor::StartRead(&incoming_); }
 
  private:
   const Method& method_;
   const CallContext call_;
-  // Buffers of gRPC's operations under way; one operation at a time uses each.
-  grpc::ByteBuffer incoming_;
-  StreamWriter writer_;
-  std::unique_ptr<OpenStream> stream_;
+  grpc::ByteBuffer incoming_;  // of the read under way
 };
 
 }  // namespace dpledger::server
