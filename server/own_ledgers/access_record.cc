@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/random/random.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
@@ -26,20 +23,8 @@ constexpr size_t kMaxTextBytes = 512;
 // One JSON object of a read: two texts of that size, escaped, and the names of its fields.
 constexpr size_t kMaxReadBytes = 1'200;
 
-std::string Cut(std::string text) {
-  text = identity::WithoutTokens(text);
-  if (text.size() > kMaxTextBytes) text.resize(kMaxTextBytes);
-  // It comes from outside: whatever is not printable could not stand in JSON, or grow in it.
-  for (char& c : text) {
-    if (c == '"') c = '\'';
-    if (c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>') c = '?';
-  }
-  return text;
-}
-
-std::string NewWriter() {
-  absl::BitGen random;  // a name among others, no secret
-  return absl::StrCat("server-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+std::string Cut(const std::string& text) {
+  return PlainText(identity::WithoutTokens(text), kMaxTextBytes);
 }
 
 }  // namespace
@@ -48,7 +33,7 @@ AccessRecord::AccessRecord(LedgerStore* store, Clock* clock, const Log* log)
     : store_(*store),
       clock_(*clock),
       failed_(log, "access_not_recorded", absl::Minutes(1)),
-      writer_(NewWriter()) {}
+      writer_(NewServerName()) {}
 
 AccessRecord::~AccessRecord() { Stop(); }
 

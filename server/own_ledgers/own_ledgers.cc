@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+
 namespace dpledger::server {
 
 bool IsOf(std::string_view project, std::string_view name) {
@@ -26,6 +29,20 @@ v1::CreateLedgerRequest NewOwnLedger(const std::string& name, const std::string&
   declaration.set_parameters(v1::FIXED);
   declaration.set_description(description);
   return request;
+}
+
+std::string NewServerName() {
+  absl::BitGen random;  // no secret
+  return absl::StrCat("server-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
+}
+
+std::string PlainText(std::string text, size_t most) {
+  if (text.size() > most) text.resize(most);
+  for (char& c : text) {
+    if (c == '"') c = '\'';
+    if (c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>') c = '?';
+  }
+  return text;
 }
 
 v1::AppendBatchRequest NoteBatch(const std::string& ledger, const std::string& writer,

@@ -33,6 +33,12 @@ bool IsOfServer(std::string_view name);
 v1::CreateLedgerRequest NewOwnLedger(const std::string& name, const std::string& what,
                                      const std::string& unit, const std::string& description);
 
+// A name of this start of the server among others.
+std::string NewServerName();
+
+// At most the first `most` bytes of what comes from outside, so that JSON writes each with one.
+std::string PlainText(std::string text, size_t most);
+
 // A batch of the notes. Who sends another batch under the id of one that is stored is refused
 // (REQUEST_ID_REUSED): a batch is stored once, whichever server brings it.
 v1::AppendBatchRequest NoteBatch(const std::string& ledger, const std::string& writer,

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/random/random.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
@@ -24,28 +22,13 @@ constexpr int kBackgroundNiceness = 10;
 // How often a thread without work looks for what others have begun, and after an error.
 constexpr absl::Duration kLookAgain = absl::Seconds(1);
 
-std::string NewHolder() {
-  absl::BitGen random;  // a name among others, no secret
-  return absl::StrCat("server-", absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
-}
-
 // A pair of summaries has to go into one note.
 constexpr size_t kMaxMessageBytes = 400;
-
-// Names and values in a refusal come from outside, and JSON writes some bytes with six.
-std::string Plain(std::string text) {
-  if (text.size() > kMaxMessageBytes) text.resize(kMaxMessageBytes);
-  for (char& c : text) {
-    if (c < ' ' || c > '~' || c == '\\' || c == '<' || c == '>') c = '?';
-    if (c == '"') c = '\'';
-  }
-  return text;
-}
 
 v1::LedgerSummary ForNote(v1::LedgerSummary summary) {
   if (summary.has_refusal()) {
     v1::Refusal& refusal = *summary.mutable_refusal();
-    refusal.set_message(Plain(std::move(*refusal.mutable_message())));
+    refusal.set_message(PlainText(refusal.message(), kMaxMessageBytes));
   }
   return summary;
 }
@@ -71,7 +54,7 @@ RecomputeService::RecomputeService(LedgerStore* store, AccountingService* accoun
       options_(std::move(options)),
       clock_(*clock),
       failed_(log, "recompute_failed", absl::Minutes(1)),
-      holder_(NewHolder()) {}
+      holder_(NewServerName()) {}
 
 RecomputeService::~RecomputeService() { Stop(); }
 
