@@ -15,6 +15,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -35,9 +37,15 @@ constexpr absl::Duration kToCopy = absl::Hours(24);
 // Tables are linked and logs copied within a second or so; a disk under load may take longer.
 constexpr int kToMakeMilliseconds = 120'000;
 
-// A path of any length as an address: those of sockets have 108 bytes. The folder must be open as
-// long as the address is used.
-absl::StatusOr<sockaddr_un> AddressOf(const fs::path& path, int folder) {
+// 0 if `use` succeeds with the path as an address, of any length (those of sockets have 108 bytes);
+// else its errno.
+absl::StatusOr<int> AtAddress(
+    const fs::path& path, absl::FunctionRef<bool(const sockaddr* address, socklen_t size)> use) {
+  const fs::path parent = path.parent_path();
+  const int folder =
+      ::open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return ErrnoError(errno, "open the folder of", path.string());
+  const auto close = absl::MakeCleanup([folder] { ::close(folder); });
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const std::string name = absl::StrCat("/proc/self/fd/", folder, "/", path.filename().string());
@@ -46,12 +54,7 @@ absl::StatusOr<sockaddr_un> AddressOf(const fs::path& path, int folder) {
                       absl::StrCat("must have a shorter name, for the socket ", path.string()));
   }
   std::copy(name.begin(), name.end(), address.sun_path);
-  return address;
-}
-
-int OpenFolderOf(const fs::path& path) {
-  const fs::path parent = path.parent_path();
-  return ::open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return use(reinterpret_cast<const sockaddr*>(&address), sizeof(address)) ? 0 : errno;
 }
 
 void Say(int connection, std::string_view text) {
@@ -60,23 +63,19 @@ void Say(int connection, std::string_view text) {
 }
 
 absl::StatusOr<int> Listen(const std::string& path) {
-  const int folder = OpenFolderOf(path);
-  if (folder < 0) return ErrnoError(errno, "open the folder of", path);
-  const absl::StatusOr<sockaddr_un> address = AddressOf(path, folder);
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0) return ErrnoError(errno, "listen at", path);
+  auto close = absl::MakeCleanup([listener] { ::close(listener); });
   // The socket's file gets the socket's own mode (unix(7)); the store's lock is held, so whoever
   // made a file of this name before does not run any more.
-  bool made =
-      address.ok() && listener >= 0 && ::fchmod(listener, 0600) == 0 &&
-      (::unlink(path.c_str()) == 0 || errno == ENOENT) &&
-      ::bind(listener, reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) == 0 &&
-      ::listen(listener, 4) == 0;
-  const int error = errno;
-  ::close(folder);
-  if (made) return listener;
-  if (listener >= 0) ::close(listener);
-  RETURN_IF_ERROR(address.status());
-  return ErrnoError(error, "listen at", path);
+  ASSIGN_OR_RETURN(const int error, AtAddress(path, [&](const sockaddr* address, socklen_t size) {
+                     return ::fchmod(listener, 0600) == 0 &&
+                            (::unlink(path.c_str()) == 0 || errno == ENOENT) &&
+                            ::bind(listener, address, size) == 0 && ::listen(listener, 4) == 0;
+                   }));
+  if (error != 0) return ErrnoError(error, "listen at", path);
+  std::move(close).Cancel();
+  return listener;
 }
 
 }  // namespace
@@ -194,20 +193,14 @@ void SnapshotDoor::Serve(int connection) {
 absl::StatusOr<std::unique_ptr<SnapshotLease>> SnapshotLease::Take(
     const std::string& store_folder) {
   const std::string path = SnapshotSocket(store_folder);
-  const int folder = OpenFolderOf(path);
-  if (folder < 0) return ErrnoError(errno, "open the folder of", path);
-  const absl::StatusOr<sockaddr_un> address = AddressOf(path, folder);
   const int connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::unique_ptr<SnapshotLease> lease(new SnapshotLease(connection));
-  const bool connected =
-      address.ok() && connection >= 0 &&
-      ::connect(connection, reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) == 0;
-  const int error = errno;
-  ::close(folder);
-  RETURN_IF_ERROR(address.status());
-  if (!connected && (error == ENOENT || error == ECONNREFUSED))
+  ASSIGN_OR_RETURN(const int error, AtAddress(path, [&](const sockaddr* address, socklen_t size) {
+                     return connection >= 0 && ::connect(connection, address, size) == 0;
+                   }));
+  if (error == ENOENT || error == ECONNREFUSED)
     return absl::NotFoundError(absl::StrCat(path, ": no server answers there"));
-  if (!connected) return ErrnoError(error, "connect to the server at", path);
+  if (error != 0) return ErrnoError(error, "connect to the server at", path);
   Say(connection, kQuestion);
   std::string answer;
   while (answer.size() < kLongestAnswer && !answer.ends_with('\n')) {
