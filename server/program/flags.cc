@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -152,49 +150,49 @@ struct Given {
   double query_timeout_seconds = absl::ToDoubleSeconds(flags.server.accounting.query_timeout);
 };
 
+void AddFile(flags::App& app, const char* flag, std::string& path, const char* help) {
+  app.add_option(flag, path, help)->type_name("FILE");
+}
+
+// Within these bounds; the help says the default.
+template <typename Number, typename Bound>
+void AddNumber(flags::App& app, const char* flag, Number& value, const char* help, Bound least,
+               Bound most) {
+  app.add_option(flag, value, help)->check(flags::Range(least, most))->capture_default_str();
+}
+
 void DescribeCallers(flags::App& app, Given& given) {
   front::FrontOptions& front = given.flags.server.front;
   IdentityOptions& identity = given.flags.server.identity;
   app.add_option("--listen", front.address, "Address HOST:PORT; port 0 picks a free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  app.add_option("--cert", front.tls.certificate,
-                 "PEM file of the server's certificate and its chain: the server speaks TLS. Read "
-                 "again when it changes")
-      ->type_name("FILE");
-  app.add_option("--cert-key", front.tls.key, "PEM file of the certificate's key")
-      ->type_name("FILE");
-  app.add_option("--client-ca", front.tls.client_ca,
-                 "PEM file of the authorities whose certificates clients may show")
-      ->type_name("FILE");
-  app.add_option("--client-crl", front.tls.client_crl,
-                 "PEM file of revocation lists: client certificates that are listed are not taken")
-      ->type_name("FILE");
+  AddFile(app, "--cert", front.tls.certificate,
+          "PEM file of the server's certificate and its chain: the server speaks TLS. Read "
+          "again when it changes");
+  AddFile(app, "--cert-key", front.tls.key, "PEM file of the certificate's key");
+  AddFile(app, "--client-ca", front.tls.client_ca,
+          "PEM file of the authorities whose certificates clients may show");
+  AddFile(app, "--client-crl", front.tls.client_crl,
+          "PEM file of revocation lists: client certificates that are listed are not taken");
   app.add_flag("--identity", identity.on,
                "Know every caller, by token, certificate or JWT, and deny what nobody granted");
-  app.add_option(
-         "--tokens", identity.token_file,
-         "File of the tokens' hashes, made at the first start; <store folder>.tokens unless "
-         "told")
-      ->type_name("FILE");
-  app.add_option("--policy", identity.policy_file, "File that grants roles to callers, a line each")
-      ->type_name("FILE");
+  AddFile(app, "--tokens", identity.token_file,
+          "File of the tokens' hashes, made at the first start; <store folder>.tokens unless "
+          "told");
+  AddFile(app, "--policy", identity.policy_file, "File that grants roles to callers, a line each");
   app.add_option("--jwt-issuer", given.issuers,
                  "ISSUER,AUDIENCE,JWKS-FILE: whose JSON web tokens to take. May repeat");
 }
 
 void DescribeConnections(flags::App& app, Given& given) {
   front::FrontOptions& front = given.flags.server.front;
-  app.add_option("--max-connections", front.max_connections, "Connections at once")
-      ->check(flags::Range(1, 1 << 20))
-      ->capture_default_str();
+  AddNumber(app, "--max-connections", front.max_connections, "Connections at once", 1, 1 << 20);
   app.add_option("--max-connections-per-host", front.max_connections_per_host,
                  "Of these, from one address; a quarter of them unless told")
       ->check(flags::Range(1, 1 << 20));
-  app.add_option("--max-connection-age-seconds", given.max_connection_age_seconds,
-                 "Ask gRPC clients to connect again after this long; 0: never")
-      ->check(flags::Range(0.0, 2e6))
-      ->capture_default_str();
+  AddNumber(app, "--max-connection-age-seconds", given.max_connection_age_seconds,
+            "Ask gRPC clients to connect again after this long; 0: never", 0.0, 2e6);
   app.add_option("--trusted-proxy", front.trusted_proxies,
                  "Address or network of a proxy of your own: its connections are not bounded by "
                  "host, and callers' addresses are taken from its X-Forwarded-For. May repeat")
@@ -227,38 +225,30 @@ void DescribeHttp(flags::App& app, Given& given) {
          "--http-prefix", flags.server.http.prefix,
          "Path by which browsers find that page behind a proxy that takes it off: /dpledger/")
       ->capture_default_str();
-  app.add_option("--http-max-connections", flags.server.http.max_connections,
-                 "HTTP connections at once")
-      ->check(flags::Range(1, 1 << 16))
-      ->capture_default_str();
-  app.add_option("--http-port-file", flags.http_port_file,
-                 "Write the address of --http-listen to this file once the server serves")
-      ->type_name("FILE");
+  AddNumber(app, "--http-max-connections", flags.server.http.max_connections,
+            "HTTP connections at once", 1, 1 << 16);
+  AddFile(app, "--http-port-file", flags.http_port_file,
+          "Write the address of --http-listen to this file once the server serves");
 }
 
 void DescribeSigning(flags::App& app, Given& given) {
   SigningOptions& signing = given.flags.server.signing;
-  app.add_option("--signing-key", signing.key_file,
-                 "File of the key that signs checkpoints, made at the first start; "
-                 "<store folder>.signing-key unless told")
-      ->type_name("FILE");
-  app.add_option("--previous-signing-key", signing.previous_key_file,
-                 "Changes keys: file of the key that the store was signed with until now")
-      ->type_name("FILE");
-  app.add_option("--checkpoint-copy", signing.checkpoint_file,
-                 "File that keeps the latest checkpoint outside the store; "
-                 "<store folder>.checkpoint unless told")
-      ->type_name("FILE");
+  AddFile(app, "--signing-key", signing.key_file,
+          "File of the key that signs checkpoints, made at the first start; "
+          "<store folder>.signing-key unless told");
+  AddFile(app, "--previous-signing-key", signing.previous_key_file,
+          "Changes keys: file of the key that the store was signed with until now");
+  AddFile(app, "--checkpoint-copy", signing.checkpoint_file,
+          "File that keeps the latest checkpoint outside the store; "
+          "<store folder>.checkpoint unless told");
   app.add_flag("--accept-missing-checkpoint", signing.accept_missing_checkpoint,
                "Start although the --checkpoint-copy of an earlier key is not there and no witness "
                "answers: nobody can tell then whether the store is an older copy");
   app.add_option("--log-origin", signing.origin,
                  "Name that checkpoints are signed under, kept for ever; "
                  "dpledger-<hash of the first key> unless told");
-  app.add_option("--checkpoint-seconds", given.checkpoint_seconds,
-                 "Least time between two signatures of all that has changed")
-      ->check(flags::Range(0.05, 86400.0))
-      ->capture_default_str();
+  AddNumber(app, "--checkpoint-seconds", given.checkpoint_seconds,
+            "Least time between two signatures of all that has changed", 0.05, 86400.0);
   app.add_option("--witness", given.witness_urls,
                  "Have this witness cosign checkpoints: http://IP:PORT. May repeat");
   app.add_option("--witness-key", given.witness_keys,
@@ -268,38 +258,23 @@ void DescribeSigning(flags::App& app, Given& given) {
 void DescribeQuestions(flags::App& app, Given& given) {
   QuotaOptions& quotas = given.flags.server.desk.quotas;
   Flags& flags = given.flags;
-  app.add_option("--query-timeout-seconds", given.query_timeout_seconds,
-                 "Longest time one accounting question may take")
-      ->check(flags::Range(0.001, 86400.0))
-      ->capture_default_str();
-  app.add_option("--max-history-mebibytes", given.max_history_mebibytes,
-                 "Memory for what is known of ledgers between accounting questions")
-      ->check(flags::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--max-question-mebibytes", given.max_question_mebibytes,
-                 "Memory that one accounting question may take while it is answered")
-      ->check(flags::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--usual-delta", flags.server.accounting.usual_delta,
-                 "The delta at which lists of ledgers show epsilon")
-      ->check(flags::Range(1e-300, 1 - 1e-9))
-      ->capture_default_str();
-  app.add_option("--query-threads", flags.server.desk.query_threads,
-                 "Threads that answer accounting questions")
-      ->check(flags::Range(1, 256))
-      ->capture_default_str();
-  app.add_option("--max-questions-per-caller", quotas.questions,
-                 "Accounting questions of one caller at once, waiting ones included")
-      ->check(flags::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--question-seconds-per-minute", quotas.question_seconds,
-                 "Processor time that one caller's questions may take; 0: no limit")
-      ->check(flags::Range(0.0, 60.0 * 256))
-      ->capture_default_str();
-  app.add_option("--max-mebibytes-in-flight", given.mebibytes_in_flight,
-                 "Memory for requests and answers under way; one caller may have half of it")
-      ->check(flags::Range(16, 1 << 20))
-      ->capture_default_str();
+  AddNumber(app, "--query-timeout-seconds", given.query_timeout_seconds,
+            "Longest time one accounting question may take", 0.001, 86400.0);
+  AddNumber(app, "--max-history-mebibytes", given.max_history_mebibytes,
+            "Memory for what is known of ledgers between accounting questions", 1, 1 << 20);
+  AddNumber(app, "--max-question-mebibytes", given.max_question_mebibytes,
+            "Memory that one accounting question may take while it is answered", 1, 1 << 20);
+  AddNumber(app, "--usual-delta", flags.server.accounting.usual_delta,
+            "The delta at which lists of ledgers show epsilon", 1e-300, 1 - 1e-9);
+  AddNumber(app, "--query-threads", flags.server.desk.query_threads,
+            "Threads that answer accounting questions", 1, 256);
+  AddNumber(app, "--max-questions-per-caller", quotas.questions,
+            "Accounting questions of one caller at once, waiting ones included", 1, 1 << 20);
+  AddNumber(app, "--question-seconds-per-minute", quotas.question_seconds,
+            "Processor time that one caller's questions may take; 0: no limit", 0.0, 60.0 * 256);
+  AddNumber(app, "--max-mebibytes-in-flight", given.mebibytes_in_flight,
+            "Memory for requests and answers under way; one caller may have half of it", 16,
+            1 << 20);
 }
 
 void Describe(flags::App& app, Given& given) {
@@ -313,38 +288,30 @@ void Describe(flags::App& app, Given& given) {
   DescribeCallers(app, given);
   DescribeConnections(app, given);
   DescribeHttp(app, given);
-  app.add_option("--port-file", flags.port_file,
-                 "Write the address to this file once the server serves")
-      ->type_name("FILE");
+  AddFile(app, "--port-file", flags.port_file,
+          "Write the address to this file once the server serves");
   app.add_option("--store", flags.store, "Folder of the ledgers; made if there is none")
       ->type_name("FOLDER")
       ->capture_default_str();
-  app.add_option("--postgres", flags.postgres,
-                 "Keep the ledgers in the PostgreSQL database whose connection string this file "
-                 "holds; only its owner may have rights to the file")
-      ->type_name("FILE");
+  AddFile(app, "--postgres", flags.postgres,
+          "Keep the ledgers in the PostgreSQL database whose connection string this file "
+          "holds; only its owner may have rights to the file");
   DescribeSigning(app, given);
-  app.add_option("--max-message-bytes", door.max_message_bytes, "Greatest message taken")
-      ->check(flags::Range(1 << 16, 1 << 26))
-      ->capture_default_str();
-  app.add_option("--max-streams", door.max_streams, "Calls at once on one connection")
-      ->check(flags::Range(1, 1 << 20))
-      ->capture_default_str();
+  AddNumber(app, "--max-message-bytes", door.max_message_bytes, "Greatest message taken", 1 << 16,
+            1 << 26);
+  AddNumber(app, "--max-streams", door.max_streams, "Calls at once on one connection", 1, 1 << 20);
   DescribeQuestions(app, given);
-  app.add_option("--drain-timeout-seconds", flags.drain_timeout_seconds,
-                 "How long running calls may go on at the end")
-      ->check(flags::Range(0.0, 3600.0))
-      ->capture_default_str();
+  AddNumber(app, "--drain-timeout-seconds", flags.drain_timeout_seconds,
+            "How long running calls may go on at the end", 0.0, 3600.0);
   app.add_option("--log-level", given.log_level, "Least important lines to write")
       ->check(flags::IsMember(kLogLevels))
       ->capture_default_str();
   app.add_option("--check", flags.check.address,
                  "Ask the server at HOST:PORT whether it is serving, and exit")
       ->type_name("HOST:PORT");
-  app.add_option("--ca", flags.check.ca,
-                 "PEM file of who signed that server's certificate; default: DPLEDGER_CA, or the "
-                 "system's list")
-      ->type_name("FILE");
+  AddFile(app, "--ca", flags.check.ca,
+          "PEM file of who signed that server's certificate; default: DPLEDGER_CA, or the "
+          "system's list");
 }
 
 }  // namespace
