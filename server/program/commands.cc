@@ -41,22 +41,17 @@ void AddCommands(flags::App& app, std::function<int()>& chosen,
 
 }  // namespace
 
-bool IsCommand(int argc, const char* const* argv) {
-  if (argc < 2) return false;
+std::optional<int> RunCommand(int argc, char** argv) {
   std::function<int()> chosen;
   std::function<std::string()> text;
   flags::App app("dpledger-server", "dpledger-server");
   AddCommands(app, chosen, text);
   const std::vector<const flags::App*> commands = app.commands();
-  return std::any_of(commands.begin(), commands.end(),
-                     [&](const flags::App* command) { return command->get_name() == argv[1]; });
-}
-
-int RunCommand(int argc, char** argv) {
-  std::function<int()> chosen;
-  std::function<std::string()> text;
-  flags::App app("dpledger-server", "dpledger-server");
-  AddCommands(app, chosen, text);
+  if (argc < 2 || std::none_of(commands.begin(), commands.end(), [&](const flags::App* command) {
+        return command->get_name() == argv[1];
+      })) {
+    return std::nullopt;
+  }
   try {
     app.parse(argc, argv);
   } catch (const flags::ParseError& error) {

@@ -1,12 +1,11 @@
 // The commands of dpledger-server, beside running the server itself.
 #pragma once
 
+#include <optional>
+
 namespace dpledger::server {
 
-// Whether the first argument names one.
-bool IsCommand(int argc, const char* const* argv);
-
-// Runs it; the program's exit code.
-int RunCommand(int argc, char** argv);
+// Runs the command that the first argument names: the program's exit code. nullopt: it names none.
+std::optional<int> RunCommand(int argc, char** argv);
 
 }  // namespace dpledger::server

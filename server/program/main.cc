@@ -6,8 +6,10 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -132,15 +134,13 @@ int Serve(const Flags& flags) {
   const std::string& asked = flags.server.front.address;
   const std::string address =
       absl::StrCat(asked.substr(0, asked.rfind(':')), ":", (*server)->port());
-  if (!flags.port_file.empty()) {
-    const absl::Status written = WriteFileDurably(flags.port_file, absl::StrCat(address, "\n"));
-    if (!written.ok()) return Fail(log, "port_file_failed", written);
-  }
   const std::string http_address = (*server)->http_address();
-  if (!flags.http_port_file.empty()) {
-    const absl::Status written =
-        WriteFileDurably(flags.http_port_file, absl::StrCat(http_address, "\n"));
-    if (!written.ok()) return Fail(log, "http_port_file_failed", written);
+  for (const auto& [file, content, event] :
+       {std::tuple(flags.port_file, address, "port_file_failed"),
+        std::tuple(flags.http_port_file, http_address, "http_port_file_failed")}) {
+    if (file.empty()) continue;
+    const absl::Status written = WriteFileDurably(file, absl::StrCat(content, "\n"));
+    if (!written.ok()) return Fail(log, event, written);
   }
   log.Write(LogLevel::kInfo, "serving", {{"address", address}, {"http_address", http_address}});
 
@@ -153,7 +153,7 @@ int Serve(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
-  if (IsCommand(argc, argv)) return RunCommand(argc, argv);
+  if (const std::optional<int> done = RunCommand(argc, argv)) return *done;
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (std::holds_alternative<int>(flags)) return std::get<int>(flags);
   const connection::ServerAccess& check = std::get<Flags>(flags).check;
