@@ -33,7 +33,7 @@ void PullStore(const LedgerStore* store, const std::string& folder, Metrics& met
                PulledKind::kGauge, [store] { return store->Healthy() ? 1.0 : 0.0; });
   metrics.Pull("dpledger_commit_waiting_bytes",
                "Bytes of requests that wait for the disk or the database.", PulledKind::kGauge,
-               [store] { return static_cast<double>(store->WaitingBytes()); });
+               [store] { return store->WaitingBytes(); });
   const auto volume = [folder](auto of) {
     return [folder, of]() -> Samples {
       struct statvfs found = {};
@@ -61,23 +61,19 @@ void PullSigning(const SigningLoop* signing, Metrics& metrics) {
   metrics.Pull("dpledger_signed_age_seconds",
                "Time since something last showed that ledgers get signed.", PulledKind::kGauge,
                [signing] { return absl::ToDoubleSeconds(signing->SignedAge()); });
-  metrics.Pull(
-      "dpledger_signed_registry_entries", "Size of the registry's signed checkpoint.",
-      PulledKind::kGauge, [signing] {
-        return static_cast<double>(signing->notary().registry()->checkpoint.checkpoint.size);
-      });
+  metrics.Pull("dpledger_signed_registry_entries", "Size of the registry's signed checkpoint.",
+               PulledKind::kGauge,
+               [signing] { return signing->notary().registry()->checkpoint.checkpoint.size; });
   metrics.Pull("dpledger_signed_entries_total",
                "Entries of ledgers that this server has read back and signed.",
-               PulledKind::kCounter,
-               [signing] { return static_cast<double>(signing->signed_entries()); });
+               PulledKind::kCounter, [signing] { return signing->signed_entries(); });
 }
 
 void PullFront(const front::Front* front, Metrics& metrics) {
   metrics.Pull("dpledger_open_connections", "Connections that are open now.", PulledKind::kGauge,
-               [front] { return static_cast<double>(front->figures().connections); });
+               [front] { return front->figures().connections; });
   metrics.Pull("dpledger_connections_accepted_total", "Connections that came.",
-               PulledKind::kCounter,
-               [front] { return static_cast<double>(front->figures().accepted); });
+               PulledKind::kCounter, [front] { return front->figures().accepted; });
   metrics.Pull({"dpledger_connections_ended_total",
                 "Connections that the server refused or ended, by reason.", PulledKind::kCounter,
                 [front] {
@@ -91,7 +87,7 @@ void PullFront(const front::Front* front, Metrics& metrics) {
                 }});
   metrics.Pull("dpledger_certificate_reload_failures_total",
                "How often changed files of the certificate did not load.", PulledKind::kCounter,
-               [front] { return static_cast<double>(front->figures().reload_failures); });
+               [front] { return front->figures().reload_failures; });
   metrics.Pull({"dpledger_certificate_expiry_timestamp_seconds",
                 "When the server's certificate ends, in Unix time.", PulledKind::kGauge,
                 [front]() -> Samples {
@@ -103,10 +99,10 @@ void PullFront(const front::Front* front, Metrics& metrics) {
 
 void PullBudgets(const LedgerIndex* index, Metrics& metrics) {
   metrics.Pull("dpledger_budgets_nearly_full", "Open budgets of which 80 % and more are granted.",
-               PulledKind::kGauge, [index] { return static_cast<double>(index->nearly_full()); });
+               PulledKind::kGauge, [index] { return index->nearly_full(); });
   metrics.Pull("dpledger_runs_overspent",
                "Ledgers that have spent more than their budget granted them.", PulledKind::kGauge,
-               [index] { return static_cast<double>(index->overspent()); });
+               [index] { return index->overspent(); });
 }
 
 }  // namespace
@@ -145,7 +141,7 @@ void Server::PullFigures(const std::string& store_folder) {
   metrics_->Pull(
       "dpledger_evidence_left",
       "Logs whose signatures, tiles or entries are still to be looked at after the start.",
-      PulledKind::kGauge, [this] { return static_cast<double>(evidence_->left()); });
+      PulledKind::kGauge, [this] { return evidence_->left(); });
   PullProcess(*metrics_);
 }
 
