@@ -1,8 +1,6 @@
 // Appends an event file to a ledger.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

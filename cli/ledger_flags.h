@@ -5,7 +5,6 @@
 
 #include "absl/status/statusor.h"
 #include "cli/ledger_place.h"
-#include "connection/server_access.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "flags/app.h"
 

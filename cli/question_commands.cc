@@ -1,4 +1,3 @@
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"

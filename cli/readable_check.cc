@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"

@@ -1,7 +1,5 @@
 // statements list, check, withdraw: the register of statements that were issued.
-#include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -11,7 +9,6 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/server_calls.h"
 #include "cli/shown_text.h"

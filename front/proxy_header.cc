@@ -1,13 +1,11 @@
 #include "front/proxy_header.h"
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "base/absl_view.h"
 
 namespace dpledger::front {
 namespace {

@@ -5,7 +5,6 @@
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 
-#include <cstring>
 #include <ctime>
 #include <memory>
 #include <string_view>

@@ -9,7 +9,6 @@
 // Thread safe.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +17,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "identity/caller.h"
 #include "identity/jwt_issuer.h"
 #include "identity/token_store.h"

@@ -11,9 +11,6 @@
 // Values; thread safe.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>

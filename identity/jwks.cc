@@ -10,7 +10,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "base/absl_view.h"
 #include "base/status.h"
 #include "identity/base64url.h"
 #include "identity/json.h"

@@ -8,7 +8,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/absl_view.h"
 #include "base/file.h"
 #include "base/secret_file.h"
 #include "base/status.h"

@@ -9,7 +9,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/address.h"
 #include "base/status.h"
 #include "identity/first_token.h"

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/call_context.h"
 #include "server/desk/method.h"
 
 namespace dpledger::server {

@@ -1,7 +1,6 @@
 #include "server/desk/watch_stream.h"
 
 #include <new>
-#include <utility>
 
 #include "absl/time/clock.h"
 #include "base/out_of_memory.h"

@@ -7,8 +7,6 @@
 
 #include <chrono>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/grpc_door/calls.h"
 
 namespace dpledger::server {

@@ -13,7 +13,6 @@
 #include "absl/time/time.h"
 #include "server/desk/desk.h"
 #include "server/questions/accounting_service.h"
-#include "server/services/audit_service.h"
 
 namespace dpledger::server {
 

@@ -4,7 +4,6 @@
 #include <grpcpp/server_context.h>
 
 #include <chrono>
-#include <exception>
 #include <new>
 
 #include "absl/time/clock.h"

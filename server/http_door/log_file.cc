@@ -1,8 +1,6 @@
 // ServeLogFile: AuditService.GetTile as files.
-#include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "dpledger/v1/audit_service.pb.h"
 #include "server/http_door/connect_error.h"
 #include "server/http_door/rpc.h"

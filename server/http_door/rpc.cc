@@ -1,7 +1,5 @@
 #include "server/http_door/rpc.h"
 
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"

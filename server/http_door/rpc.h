@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 
 #include "http/message.h"
 #include "server/desk/desk.h"

@@ -9,8 +9,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "base/absl_view.h"
 #include "base/status.h"
 #include "events/proto_json.h"
 #include "events/unknown_fields.h"

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/status.h"
 #include "ledger_store/embedded/backup.h"
 #include "ledger_store/embedded/folder.h"
 #include "questions/answers.h"

@@ -1,6 +1,5 @@
 #include "server/program/open_store.h"
 
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "server/questions/lineage.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/absl_view.h"
 #include "base/status.h"
 #include "events/field_checks.h"
 #include "events/names.h"
-#include "ledger/request_rules.h"
 #include "questions/given_events.h"
 
 namespace dpledger::server {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
-#include "events/proto_json.h"
 #include "server/own_ledgers/note_log.h"
 #include "server/own_ledgers/own_ledgers.h"
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "dpledger/v1/recompute_note.pb.h"
 #include "ledger_store/store.h"
 

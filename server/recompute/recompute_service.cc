@@ -1,16 +1,12 @@
 #include "server/recompute/recompute_service.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/absl_view.h"
 #include "base/hex.h"
 #include "base/status.h"
-#include "events/field_checks.h"
 #include "events/names.h"
 #include "events/proto_json.h"
 #include "events/unknown_fields.h"

@@ -12,7 +12,6 @@
 #include "base/status.h"
 #include "events/names.h"
 #include "events/unknown_fields.h"
-#include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "ledger_store/evidence/registry.h"
 #include "merkle/compact_tree.h"

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/hex.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"

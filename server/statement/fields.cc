@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "accountant/numeric/rounding.h"
-#include "base/absl_view.h"
 #include "server/statement/words.h"
 
 namespace dpledger::server::statement {

@@ -2,7 +2,6 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "base/absl_view.h"
 #include "base/hex.h"
 #include "server/statement/page_parts.h"
 #include "server/statement/pages.h"

@@ -14,7 +14,6 @@
 #include "events/unknown_fields.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/tlog_proof.h"
-#include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {

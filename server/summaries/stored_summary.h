@@ -2,8 +2,6 @@
 // section 2). Functions; thread safe.
 #pragma once
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/summary.pb.h"
