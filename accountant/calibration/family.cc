@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "accountant/calibration/tried.h"
+#include "accountant/numeric/constants.h"
 #include "base/status.h"
 
 namespace dpledger::accountant {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Evaluations at most, of either search; they converge like a secant's, or by halving where that
 // fails.
 constexpr int kEvaluations = 120;

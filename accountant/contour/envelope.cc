@@ -1,16 +1,13 @@
 #include "accountant/contour/envelope.h"
 
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.14159265358979323846;
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr size_t kHeights = 16;
 
 }  // namespace

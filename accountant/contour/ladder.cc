@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -10,13 +9,13 @@
 #include "accountant/contour/laid_line.h"
 #include "accountant/contour/part.h"
 #include "accountant/contour/saddle.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Each neglected share, alias, end and quadrature may cost this much of δ: 1e-9; 1e-6 where less
 // work is allowed than a question may take; or 1e-5 where the lines for that are out of reach.
 // If losses are within a few q of 0, those at the lower edge of the loss make lines so long that

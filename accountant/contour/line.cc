@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <utility>
 
 #include "accountant/contour/envelope.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
 #include "base/status.h"
@@ -14,8 +14,6 @@
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.14159265358979323846;
 // The quadrature in t, of δ, and the envelopes, of what they are wanted for.
 constexpr double kDigits = 33, kEnvelopeDigits = 8;
 // Nodes on the line times nodes in t, over all steps: about a tenth of a second.

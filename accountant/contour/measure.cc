@@ -1,16 +1,14 @@
 #include "accountant/contour/measure.h"
 
 #include <cmath>
-#include <limits>
 
 #include "accountant/contour/saddle.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.14159265358979323846;
 constexpr double kUnit = kUnitRoundoff;
 // Nanoseconds: to lay a node, to sum it at one order and in an envelope, and a cell's bound.
 constexpr double kOfLaying = 30, kOfNode = 6, kOfEnvelope = 15, kOfCell = 20;

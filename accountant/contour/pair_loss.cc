@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
 
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 // Below, sinh(x)/x is summed as a series: its terms from x^12 on are below 1e-16.
 constexpr double kSmall = 0.3;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <utility>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
 #include "base/status.h"
@@ -14,8 +14,6 @@ namespace dpledger::accountant::contour {
 namespace {
 
 using Complex = std::complex<double>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.14159265358979323846;
 constexpr double kUnit = kUnitRoundoff;
 constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 // The end's bound is scaled by estimates, which may be off by this from the line's own sums.

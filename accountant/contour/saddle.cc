@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "accountant/contour/pair_loss.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 // K is wanted to about e^{-kDigits} of the composition's: aliases are bounded with it.
 constexpr double kDigits = 10;
 // Losses kept between questions, over all steps: 64 MiB.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
@@ -12,9 +12,6 @@
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.14159265358979323846;
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr size_t kGreatestNodes = size_t{1} << 17;
 // A cut with this exponent or more has no weight: the power makes up for e^{kGreatestTerm} at most.
 constexpr double kGreatestExponent = 1e5;

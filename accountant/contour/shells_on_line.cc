@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
 
@@ -12,8 +12,6 @@ namespace dpledger::accountant::contour {
 namespace {
 
 using Complex = std::complex<double>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.14159265358979323846;
 constexpr double kUnit = kUnitRoundoff;
 constexpr double kGreatestWork = 2e8;  // nodes on the line times nodes in t: a tenth of a second
 constexpr double kOfProduct = 0.5;     // nanoseconds

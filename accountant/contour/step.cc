@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "accountant/contour/pair_loss.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
@@ -12,9 +12,6 @@
 namespace dpledger::accountant::contour {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.14159265358979323846;
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kGreatestNodes = 1 << 16;
 constexpr double kGreatestTurn = 1e6;  // radians for which SinCos is exact
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/rdp/rdp.h"
 #include "base/status.h"
 
@@ -11,7 +11,6 @@ namespace dpledger::accountant::filter {
 
 absl::StatusOr<std::variant<std::vector<double>, Uncountable>> DivergencesAt(
     const std::vector<double>& orders, Composition composition, const Limits& limits) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   // An epoch is set before its first round, which so spends for all of them: a run that may stop
   // within an epoch for what it saw is no shorter epoch.
   for (AllocatedGaussian& epoch : composition.allocations) epoch.missing = 0;

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::filter {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // e^{constant + slope·u}.
 struct Exponential {

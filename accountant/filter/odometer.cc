@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,12 +12,11 @@
 #include "accountant/filter/divergences.h"
 #include "accountant/filter/mixture.h"
 #include "accountant/mechanism/greatest_loss.h"
+#include "accountant/numeric/constants.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::filter {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::vector<double>& Orders() {
   static const std::vector<double> orders(std::begin(kOdometerOrders), std::end(kOdometerOrders));

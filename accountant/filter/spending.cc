@@ -1,7 +1,6 @@
 // The cost of each kind of step in each kind of filter.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -11,6 +10,7 @@
 #include "accountant/filter/divergences.h"
 #include "accountant/filter/filter.h"
 #include "accountant/filter/mixture.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
@@ -18,8 +18,6 @@
 
 namespace dpledger::accountant::filter {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The least ε for which all losses of the pair are known to lie in [-ε, ε]; infinite where there
 // may be none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
@@ -10,7 +11,6 @@
 namespace dpledger::accountant::gaussian {
 namespace {
 
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 // At a = -30, where R changes fastest, its slope changes by a third over this.
 constexpr double kGreatestShift = 0.01;
 
@@ -50,11 +50,11 @@ Interval LogDelta(double mu, double epsilon) {
   // δ = Φ(-a) - φ(a) R(b) >= 1 - 1e-190 there.
   if (a + shift < -30) return {-1e-190, 0};
   // δ <= φ(a) R(a) < e^{-a²/2} there, past what doubles can tell apart.
-  if (a - shift > 1e10) return {-std::numeric_limits<double>::infinity(), -1e19};
+  if (a - shift > 1e10) return {-kInfinity, -1e19};
   // The bounds below are of first order in the shift.
   if (!(shift <= kGreatestShift)) {
     const double least = std::fmax(0, a - shift);
-    return {-std::numeric_limits<double>::infinity(), -0.5 * least * least * (1 - 1e-12)};
+    return {-kInfinity, -0.5 * least * least * (1 - 1e-12)};
   }
   const double ratio_a = MillsRatio(a), ratio_b = MillsRatio(b);
   const double log_density =
@@ -71,7 +71,7 @@ Interval LogDelta(double mu, double epsilon) {
   const double rounding = 8 * kUnitRoundoff * (std::fabs(middle) + 1);
   const double low = difference > absolute
                          ? middle + std::log1p(-absolute / difference) - density_error - rounding
-                         : -std::numeric_limits<double>::infinity();
+                         : -kInfinity;
   const double high = difference > 0 ? middle + error_up + rounding
                                      : log_density + std::log(absolute) + density_error;
   return {low, std::fmin(0, high)};

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "accountant/gaussian/gaussian.h"
 #include "accountant/gaussian/sampled_once.h"
 #include "accountant/mechanism/greatest_loss.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
@@ -14,7 +14,6 @@
 namespace dpledger::accountant::gaussian {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnit = kUnitRoundoff;
 // Terms of a sum over the number of inclusions, at most; and the share of it at which it ends.
 constexpr double kGreatestTerms = 1 << 13, kNegligible = -35;
@@ -213,7 +212,7 @@ double Inclusions::EpsilonByThreshold(double delta) const {
                           ? log_present + std::log1p(-std::exp(log_absent - log_present)) - 1e-9
                           : -kInfinity;
     if (at >= mu / 2)
-      log_more = std::fmax(log_more, std::log(mu) - at * at / 2 - 0.91893853320467274178 - 1e-9);
+      log_more = std::fmax(log_more, std::log(mu) - at * at / 2 - kLogSqrtTwoPi - 1e-9);
     log_more += std::log(q) + log_count;
     // P - Q >= (1 - p0)^T (1 - e^{-T d}).
     const double none = std::exp(log_count + log_absent);

@@ -1,9 +1,9 @@
 #include "accountant/gaussian/sampled_once.h"
 
 #include <cmath>
-#include <limits>
 
 #include "accountant/gaussian/gaussian.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
@@ -11,7 +11,6 @@
 namespace dpledger::accountant::gaussian {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Past this ε expm1 leaves the range, and 1 - q is nothing beside e^ε.
 constexpr double kLargeEpsilon = 700;
 

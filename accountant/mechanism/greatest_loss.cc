@@ -5,12 +5,12 @@
 #include <limits>
 #include <variant>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Below, a quotient of masses has lost digits that relative_error does not count.
 constexpr double kLeastMass = std::numeric_limits<double>::min();
 // log((1 + e)/(1 - e)) <= 3e up to here; no pair is near it.

@@ -1,12 +1,12 @@
 // Rounds of epochs, which depend on each other: mechanism/CLAIM.md, section 4.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
 
 #include "accountant/mechanism/outcome_parts.h"
 #include "accountant/mechanism/resolver.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pair/sampling.h"
 #include "base/status.h"
@@ -14,7 +14,6 @@
 namespace dpledger::accountant {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr char kTooManyRounds[] =
     "one epoch has more rounds than it should: each that they fill or begin is accounted as whole, "
     "with the least noise of all";

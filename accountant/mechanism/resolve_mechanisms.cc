@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "accountant/mechanism/resolver.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pair/sampling.h"
 #include "accountant/pair/shuffled.h"
@@ -25,8 +25,6 @@ constexpr double kFarApart = 20;
 constexpr double kShuffledStep = 3;
 // Of a power of two: where there are many shuffles, their people are counted in such parts.
 constexpr uint64_t kPartsOfPeople = 16;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string Bits(double value) { return absl::StrCat(absl::Hex(std::bit_cast<uint64_t>(value))); }
 

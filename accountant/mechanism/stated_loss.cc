@@ -1,15 +1,14 @@
 #include "accountant/mechanism/stated_loss.h"
 
 #include <cmath>
-#include <limits>
 
 #include "accountant/mechanism/greatest_loss.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of the few roundings, expm1, log1p and exp of a closed form, each within two units.
 constexpr double kError = 16 * kUnitRoundoff;
 

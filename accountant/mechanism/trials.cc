@@ -1,9 +1,9 @@
 #include "accountant/mechanism/trials.h"
 
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
@@ -14,7 +14,6 @@ namespace {
 // Beyond, γ is too near one for doubles.
 constexpr double kGreatestEta = 1e6;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
 // log((e^x - 1)/x) for x >= 0, error 4u(1 + x).

@@ -2,12 +2,13 @@
 
 #include <cmath>
 
+#include "accountant/numeric/constants.h"
+
 namespace dpledger::accountant {
 namespace {
 
 constexpr double kSqrt2 = 1.4142135623730950488;
 constexpr double kSqrtTwoPi = 2.5066282746310005024;
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 // Below this erfc is exact enough and far from underflow; above it the continued fraction needs few
 // terms.
 constexpr double kContinuedFractionFrom = 5;

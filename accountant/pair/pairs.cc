@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant {
 namespace {
 
 constexpr double kLogTwo = 0.69314718055994530942;
-constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 // e^{±ε} and products of two such stay normal doubles.
 constexpr double kGreatestEpsilon = 600;
 // Outcomes of greater losses are one in a lower pair: a loss grid holds none above 660.
@@ -164,7 +164,7 @@ Pair NoisyMaxPair(double epsilon) {
 
 Pair MixturePair(const std::vector<double>& distances, const std::vector<double>& weights,
                  double relative_error, Bound bound) {
-  DensityPiece piece{-INFINITY, INFINITY, -kHalfLogTwoPi, 0, -0.5, {}, {{0, 0}}};
+  DensityPiece piece{-INFINITY, INFINITY, -kLogSqrtTwoPi, 0, -0.5, {}, {{0, 0}}};
   double at_zero = 0, total = 0, size = 0;
   for (size_t i = 0; i < distances.size(); ++i) {
     total += weights[i];

@@ -4,14 +4,13 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant {
 namespace {
 
-constexpr double kHalfLogTwoPi = 0.91893853320467274178;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRootHalf = 0.70710678118654752440;
 // Boost.Math's incomplete beta function is within 3e-15 for populations up to kGreatestPopulation
 // (compared with 50 digits); it loses digits beyond. Its binomial density holds for the numbers of
@@ -31,7 +30,7 @@ double ErrorOf(double q, double distance) {
 }
 
 DensityPiece NormalPiece(double from, double to, double weight) {
-  return {from, to, std::log(weight) - kHalfLogTwoPi, 0, -0.5, {{0, 0}}, {{0, 0}}};
+  return {from, to, std::log(weight) - kLogSqrtTwoPi, 0, -0.5, {{0, 0}}, {{0, 0}}};
 }
 
 // (1-q)N(0) + qN(distance) as terms over N(0)'s density.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/fft.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
@@ -15,7 +15,6 @@
 namespace dpledger::accountant::pld {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Frequencies below e^-kNegligible are let go: with 2^21 of them 1e-25 of the law.
 constexpr double kNegligible = 72;
 constexpr size_t kBlock = 32;  // of bins that share their exponentials

@@ -4,16 +4,15 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
 
 namespace dpledger::accountant::pld {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLog2 = 0.69314718055994530942;
 
 // floor(log2 x), -1023 for zero and denormals.

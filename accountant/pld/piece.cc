@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
@@ -11,7 +11,6 @@
 namespace dpledger::accountant::pld {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Losses beyond have exponentials that leave the range of doubles; densities below e^-kFaintest of
 // their peak are not worth following.
 constexpr double kGreatestLoss = 650, kFaintest = 690;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "accountant/allocation/replaced.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/work.h"
@@ -19,7 +19,6 @@ using allocation::ReplacedAbove;
 using allocation::ReplacedBelow;
 using allocation::Rounds;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Meshes of laws: for a first look, to begin an answer with, and the finest.
 constexpr double kFirstLook = 0.1, kFirst = 0.05, kFinest = 0.002;
 // A finer mesh that is no finer than this is not worth its time.

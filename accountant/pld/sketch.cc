@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/vector_math.h"
 #include "accountant/pld/piece.h"
 
 namespace dpledger::accountant::pld {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Points a piece is sampled at, and the mass left out at its ends.
 constexpr int kPoints = 160;
 constexpr double kEnds = 1e-40;

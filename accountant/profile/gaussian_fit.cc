@@ -1,9 +1,9 @@
 #include "accountant/profile/gaussian_fit.h"
 
 #include <cmath>
-#include <limits>
 
 #include "accountant/gaussian/gaussian.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
@@ -12,7 +12,6 @@
 namespace dpledger::accountant::profile {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // log P(N > z) is read with this absolute error (numeric/normal.h, with room).
 constexpr double kLogTailError = 4 * kNormalTailError;
 // e^ε is computed within 2 ulp.

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of the law: variances within 7 % at 10^6 rounds, in a few milliseconds. What it cuts counts with
 // the square root of its mass.
 // The losses of little noise are spread so far that a coarser mesh moves them as little.

@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/rdp/conversion.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A few roundings up of a sum of terms of this size.
 double Up(double value, double magnitude) {

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Relative accuracy of the best s of two points (kOfS): ε is flat there, and misses its least by a
 // part in 10^10 up to δ = .7. The greatest s tried is short of 1, where nothing is finite. The
 // search ends at an s that names one this near to itself (kNamedAgain): the next would be nearer by

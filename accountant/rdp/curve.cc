@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "accountant/mechanism/sampled_curve.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/rdp/allocated_gaussian.h"
 #include "accountant/rdp/best_of_runs.h"
@@ -17,8 +17,6 @@
 
 namespace dpledger::accountant::rdp {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The curve of one step, its directions apart.
 struct StepCurve {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pair/profile_pair.h"
@@ -16,7 +16,6 @@
 namespace dpledger::accountant::rdp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // δ at the points is that of a Gaussian's tail, from this many standard deviations below its mean,
 // this far apart: a chord between two points adds about a 5000th to a Gaussian curve's variance.
 constexpr double kFirstTail = -4, kTailStep = 0.05;

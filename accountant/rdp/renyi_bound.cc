@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::rdp {
-namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 double Divergence(const ZeroConcentrated& bound, double order) {
   return AddUp(bound.xi, MulUp(bound.rho, order));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/shifted_sum.h"
 #include "accountant/pair/profile_pair.h"
@@ -13,7 +13,6 @@
 namespace dpledger::accountant {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // One or two rounds are as their own pairs have them; a rate or distance beyond these leaves
 // doubles or says nothing.
 constexpr uint64_t kFewestRounds = 4;

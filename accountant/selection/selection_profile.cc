@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
@@ -11,7 +11,6 @@
 namespace dpledger::accountant::selection {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kGreatestCells = 40000;
 // A relative change of g to the end, below which g(1) says as much as a cell would.
 constexpr double kNearlyLast = 1e-3;
