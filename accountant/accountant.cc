@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "accountant/between.h"
 #include "accountant/mechanism/greatest_loss.h"
 #include "accountant/mechanism/stated_loss.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/epoch_laws.h"
 #include "accountant/question.h"
@@ -18,7 +18,6 @@
 namespace dpledger::accountant {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Work on the loss grid: a third of a second; and the least share of the budget that is kept for
 // the bound asked for last.
 constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
@@ -369,8 +368,10 @@ absl::Status CheckEpsilon(double epsilon) {
   return FieldError("epsilon", absl::StrCat("must be finite and >= 0, got ", epsilon));
 }
 
-absl::StatusOr<Answer> EpsilonOf(const Composition& composition, std::optional<Direction> direction,
-                                 double delta, const Options& options) {
+}  // namespace
+
+absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
+                                      const Options& options, std::optional<Direction> direction) {
   RETURN_IF_ERROR(CheckDelta(delta));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{kInfinity, kInfinity}, options.method, {}};
@@ -385,8 +386,8 @@ absl::StatusOr<Answer> EpsilonOf(const Composition& composition, std::optional<D
   return AtMost(most, Asking(question, options, laws).By(options.method, composition));
 }
 
-absl::StatusOr<Answer> DeltaOf(const Composition& composition, std::optional<Direction> direction,
-                               double epsilon, const Options& options) {
+absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
+                                    const Options& options, std::optional<Direction> direction) {
   RETURN_IF_ERROR(CheckEpsilon(epsilon));
   RETURN_IF_ERROR(CheckOptions(options));
   if (composition.non_private) return Answer{{1, 1}, options.method, {}};
@@ -399,28 +400,6 @@ absl::StatusOr<Answer> DeltaOf(const Composition& composition, std::optional<Dir
   const Question question{Question::Of::kDelta, epsilon, direction};
   pld::EpochLaws laws;
   return Asking(question, options, laws).By(options.method, composition);
-}
-
-}  // namespace
-
-absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
-                                      const Options& options) {
-  return EpsilonOf(composition, std::nullopt, delta, options);
-}
-
-absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
-                                    const Options& options) {
-  return DeltaOf(composition, std::nullopt, epsilon, options);
-}
-
-absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
-                                        double delta, const Options& options) {
-  return EpsilonOf(composition, direction, delta, options);
-}
-
-absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
-                                      double epsilon, const Options& options) {
-  return DeltaOf(composition, direction, epsilon, options);
 }
 
 }  // namespace dpledger::accountant

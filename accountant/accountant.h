@@ -5,6 +5,8 @@
 // pure and thread safe.
 #pragma once
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "accountant/interval.h"
 #include "accountant/limits.h"
@@ -19,22 +21,18 @@ struct Options {
 };
 
 // The ε >= 0 at which the composition is (ε, delta)-DP: inf{ε : δ(ε) <= delta}. delta in [0, 1); at
-// 0 it is the greatest privacy loss (mechanism/greatest_loss.h).
+// 0 it is the greatest privacy loss (mechanism/greatest_loss.h). In one direction or, without one,
+// the larger of both; a method (rdp) that bounds only the larger of both answers with that bound.
 // INVALID_ARGUMENT: delta or options out of domain. FAILED_PRECONDITION: the method does not apply
 // to these steps.
 absl::StatusOr<Answer> ComputeEpsilon(const Composition& composition, double delta,
-                                      const Options& options);
+                                      const Options& options,
+                                      std::optional<Direction> direction = std::nullopt);
 
-// δ(epsilon): the hockey-stick divergence, the larger of both directions; exactly 0 from the
-// greatest privacy loss on. epsilon in [0, inf).
+// δ(epsilon): the hockey-stick divergence; exactly 0 from the greatest privacy loss on. epsilon in
+// [0, inf).
 absl::StatusOr<Answer> ComputeDelta(const Composition& composition, double epsilon,
-                                    const Options& options);
-
-// The same for one direction. A method (rdp) that bounds only the larger of both directions answers
-// with that bound.
-absl::StatusOr<Answer> ComputeEpsilonIn(Direction direction, const Composition& composition,
-                                        double delta, const Options& options);
-absl::StatusOr<Answer> ComputeDeltaIn(Direction direction, const Composition& composition,
-                                      double epsilon, const Options& options);
+                                    const Options& options,
+                                    std::optional<Direction> direction = std::nullopt);
 
 }  // namespace dpledger::accountant

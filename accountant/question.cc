@@ -39,12 +39,8 @@ absl::StatusOr<rdp::Converted> Question::Rdp(const Composition& composition,
 
 absl::StatusOr<pld::Bounds> Question::Pld(const Composition& composition, double relative_gap,
                                           const Limits& limits, pld::EpochLaws& laws) const {
-  if (direction.has_value()) {
-    return epsilon() ? pld::EpsilonIn(*direction, composition, at, relative_gap, limits, &laws)
-                     : pld::DeltaIn(*direction, composition, at, relative_gap, limits, &laws);
-  }
-  return epsilon() ? pld::Epsilon(composition, at, relative_gap, limits, &laws)
-                   : pld::Delta(composition, at, relative_gap, limits, &laws);
+  return epsilon() ? pld::Epsilon(composition, at, relative_gap, limits, direction, &laws)
+                   : pld::Delta(composition, at, relative_gap, limits, direction, &laws);
 }
 
 absl::StatusOr<std::optional<Interval>> Question::Rarely(const Composition& composition,
@@ -67,12 +63,8 @@ absl::StatusOr<std::optional<Interval>> Question::Contour(const Composition& com
                                                           const Limits& limits,
                                                           contour::Effort effort) const {
   if (!contour::Applies(composition)) return std::nullopt;
-  if (direction.has_value()) {
-    return epsilon() ? contour::EpsilonIn(*direction, composition, at, limits, effort)
-                     : contour::DeltaIn(*direction, composition, at, limits, effort);
-  }
-  return epsilon() ? contour::Epsilon(composition, at, limits, effort)
-                   : contour::Delta(composition, at, limits, effort);
+  return epsilon() ? contour::Epsilon(composition, at, limits, direction, effort)
+                   : contour::Delta(composition, at, limits, direction, effort);
 }
 
 }  // namespace dpledger::accountant

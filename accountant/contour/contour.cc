@@ -20,8 +20,6 @@ namespace {
 
 constexpr double kLeastLogDelta = -800;
 
-using Found = absl::StatusOr<std::optional<Interval>>;
-
 // `order` as for LayForDelta.
 Found EpsilonOf(const std::vector<Step>& steps, double delta, const Limits& limits, double& order) {
   Tilting tilting(steps, limits);
@@ -232,10 +230,13 @@ bool Applies(const Composition& composition) {
                      [&](const PairStep& step) { return known(step.upper) && known(step.lower); });
 }
 
-absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
-                                                const Limits& limits, Effort effort) {
+Found Epsilon(const Composition& composition, double delta, const Limits& limits,
+              std::optional<Direction> direction, Effort effort) {
   if (composition.steps.empty()) return Interval{0, 0};
   double order = kUsualOrder;
+  if (direction.has_value()) {
+    return EpsilonIn(*direction == Direction::kAdd, composition, delta, limits, effort, order);
+  }
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
                    EpsilonIn(false, composition, delta, limits, effort, order));
   if (!remove.has_value()) return ByChernoff(composition, delta, limits);
@@ -260,13 +261,17 @@ absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, 
   return worse;
 }
 
-absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
-                                              const Limits& limits, Effort effort) {
+Found Delta(const Composition& composition, double epsilon, const Limits& limits,
+            std::optional<Direction> direction, Effort effort) {
+  if (composition.steps.empty()) return Interval{0, 0};
+  if (direction.has_value()) {
+    return DeltaIn(*direction == Direction::kAdd, composition, epsilon, limits, effort);
+  }
   ASSIGN_OR_RETURN(const std::optional<Interval> remove,
-                   DeltaIn(Direction::kRemove, composition, epsilon, limits, effort));
+                   DeltaIn(false, composition, epsilon, limits, effort));
   if (!remove.has_value()) return std::nullopt;
   ASSIGN_OR_RETURN(std::optional<Interval> add,
-                   DeltaIn(Direction::kAdd, composition, epsilon, limits, effort));
+                   DeltaIn(true, composition, epsilon, limits, effort));
   if (!add.has_value()) {
     if (epsilon >= GreatestLoss(composition, Direction::kAdd).upper()) return remove;
     const std::vector<Step> reversed = StepsOf(composition, true).upper;
@@ -276,21 +281,6 @@ absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, do
   }
   return Interval{std::fmax(remove->lower(), add->lower()),
                   std::fmax(remove->upper(), add->upper())};
-}
-
-absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
-                                                  const Composition& composition, double delta,
-                                                  const Limits& limits, Effort effort) {
-  if (composition.steps.empty()) return Interval{0, 0};
-  double order = kUsualOrder;
-  return EpsilonIn(direction == Direction::kAdd, composition, delta, limits, effort, order);
-}
-
-absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
-                                                double epsilon, const Limits& limits,
-                                                Effort effort) {
-  if (composition.steps.empty()) return Interval{0, 0};
-  return DeltaIn(direction == Direction::kAdd, composition, epsilon, limits, effort);
 }
 
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,

@@ -24,26 +24,19 @@ bool Applies(const Composition& composition);
 // milliseconds, and up to Limits::max_jump_work to find that no line closes.
 enum class Effort { kOneLine, kByJumps };
 
-// nullopt where no line closes: another method must answer. It may answer more narrowly, too, where
-// the interval's relative gap is above 1e-3. Precondition: Applies(composition). δ in (0, 1);
-// epsilon >= 0. DEADLINE_EXCEEDED and CANCELLED are the only errors.
-absl::StatusOr<std::optional<Interval>> Epsilon(const Composition& composition, double delta,
-                                                const Limits& limits,
-                                                Effort effort = Effort::kByJumps);
-absl::StatusOr<std::optional<Interval>> Delta(const Composition& composition, double epsilon,
-                                              const Limits& limits,
-                                              Effort effort = Effort::kByJumps);
+using Found = absl::StatusOr<std::optional<Interval>>;
 
-// The same for one direction.
-absl::StatusOr<std::optional<Interval>> EpsilonIn(Direction direction,
-                                                  const Composition& composition, double delta,
-                                                  const Limits& limits,
-                                                  Effort effort = Effort::kByJumps);
-absl::StatusOr<std::optional<Interval>> DeltaIn(Direction direction, const Composition& composition,
-                                                double epsilon, const Limits& limits,
-                                                Effort effort = Effort::kByJumps);
-// DeltaIn at each of `epsilons`, which ascend, on lines that are soon laid: neighbouring ε share
-// one, with gaps up to 1e-5. nullopt from the first ε on at which none closes.
+// In one direction or, without one, the larger of both. nullopt where no line closes: another
+// method must answer. It may answer more narrowly, too, where the interval's relative gap is above
+// 1e-3. Precondition: Applies(composition). δ in (0, 1); epsilon >= 0. DEADLINE_EXCEEDED and
+// CANCELLED are the only errors.
+Found Epsilon(const Composition& composition, double delta, const Limits& limits,
+              std::optional<Direction> direction = std::nullopt, Effort effort = Effort::kByJumps);
+Found Delta(const Composition& composition, double epsilon, const Limits& limits,
+            std::optional<Direction> direction = std::nullopt, Effort effort = Effort::kByJumps);
+
+// Delta in one direction at each of `epsilons`, which ascend, on lines that are soon laid:
+// neighbouring ε share one, with gaps up to 1e-5. nullopt from the first ε on at which none closes.
 absl::StatusOr<std::vector<std::optional<Interval>>> DeltasIn(Direction direction,
                                                               const Composition& composition,
                                                               const std::vector<double>& epsilons,

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/pld/refine.h"
 #include "accountant/pld/replaced_epochs.h"
-#include "accountant/pld/search.h"
 #include "accountant/pld/sketch.h"
 #include "accountant/pld/steps.h"
 #include "accountant/pld/work.h"
@@ -19,7 +19,6 @@
 namespace dpledger::accountant::pld {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Beyond, rounding alone (a few u a step) would take the interval's digits.
 constexpr double kGreatestCount = 1e12;
 
@@ -36,15 +35,10 @@ absl::Status CheckApplies(const Composition& composition) {
 }
 
 // One direction is enough where both are the same.
-std::vector<Direction> Needed(std::vector<Direction> directions, const Steps& steps) {
-  if (steps.symmetric()) directions.resize(1);
-  return directions;
-}
-
-// The Rényi bound takes microseconds, and an answer whose time is up may still have it.
-Limits Unhurried(Limits limits) {
-  limits.deadline = absl::InfiniteFuture();
-  return limits;
+std::vector<Direction> Asked(std::optional<Direction> direction, const Steps& steps) {
+  if (direction.has_value()) return {*direction};
+  if (steps.symmetric()) return {Direction::kRemove};
+  return {Direction::kRemove, Direction::kAdd};
 }
 
 // The one epoch that a composition is, if a neighbour has a record replaced there: it takes no
@@ -57,49 +51,123 @@ const AllocatedGaussian* OneReplaced(const Composition& composition) {
   return epoch.replaced && epoch.count == 1 ? &epoch : nullptr;
 }
 
-Bounds BoundsOf(const std::optional<Interval>& found, Interval unknown, double relative_gap) {
-  if (!found.has_value()) return {unknown, false, false};
-  return {*found, found->RelativeGap() <= relative_gap};
-}
-
-absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
-                                   const Composition& composition, double delta,
-                                   double relative_gap, const Limits& limits, EpochLaws* shared) {
+// Answers by the loss grid; an epoch alone by itself, and Gaussians where no grid is fine enough by
+// their Rényi curve. `most`: the greatest value there is. `tail`: what a sketch may cut.
+template <typename OfOne, typename OnGrid, typename ByCurve>
+absl::StatusOr<Bounds> Answered(const Composition& composition, double most, double tail,
+                                double relative_gap, const Limits& limits, EpochLaws* shared,
+                                const OfOne& of_one, const OnGrid& on_grid,
+                                const ByCurve& by_curve) {
   RETURN_IF_ERROR(CheckApplies(composition));
   RETURN_IF_ERROR(limits.Check());
   EpochLaws unshared;
   EpochLaws& laws = shared != nullptr ? *shared : unshared;
   const Steps steps(composition, laws);
   if (steps.empty()) return Bounds{{0, 0}, true};
+  Bounds bounds{{0, most}, false, false};
   if (const AllocatedGaussian* epoch = OneReplaced(composition)) {
-    ASSIGN_OR_RETURN(const std::optional<Interval> found,
-                     EpsilonOfOne(*epoch, delta, relative_gap, laws, limits));
-    return BoundsOf(found, {0, kInfinity}, relative_gap);
+    ASSIGN_OR_RETURN(const std::optional<Interval> found, of_one(*epoch, laws));
+    if (!found.has_value()) return bounds;
+    return Bounds{*found, found->RelativeGap() <= relative_gap};
   }
-  Bounds bounds{{0, kInfinity}, false, false};
   if (composition.TotalCount() <= kGreatestCount) {
-    const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
-    const double tail = TailMass(composition, std::log(delta));
     const absl::StatusOr<Sketch> drawn = steps.Draw(tail, limits);
     if (absl::IsResourceExhausted(drawn.status())) return bounds;
     RETURN_IF_ERROR(drawn.status());
-    const Sketch& sketch = *drawn;
     Question question;
     question.window_tail = WindowTail(relative_gap);
+    ASSIGN_OR_RETURN(bounds, on_grid(steps, *drawn, question));
+    bounds.work = question.work;
+    bounds.value = {std::fmin(most, bounds.value.lower()), std::fmin(most, bounds.value.upper())};
+  }
+  if (!bounds.met && composition.OnlyGaussians()) {
+    // It takes microseconds, and an answer whose time is up may still have it.
+    Limits unhurried = limits;
+    unhurried.deadline = absl::InfiniteFuture();
+    ASSIGN_OR_RETURN(const rdp::Converted renyi, by_curve(rdp::CurveOf(composition), unhurried));
+    bounds.value = Meet(bounds.value, "pld", {0, renyi.value}, "rdp");
+    bounds.met = bounds.value.RelativeGap() <= relative_gap;
+  }
+  return bounds;
+}
+
+// The point at which the decreasing `excess` falls to 0 or below, from above: within `tolerance` of
+// where it does if the search got that far, else `limit`. Secants from `guess`, kept in a bracket.
+template <typename Excess>
+double FallsBelow(const Excess& excess, double guess, double slope, double tolerance,
+                  double limit) {
+  double positive = 0, falls = limit;
+  if (excess(0) <= 0) return 0;
+  double at = std::clamp(guess, 0.0, limit), before = 0, before_value = 0;
+  for (int i = 0; i < 100 && falls - positive > tolerance; ++i) {
+    const double value = excess(at);
+    if (value <= 0) {
+      falls = std::fmin(falls, at);
+    } else if (value > 0) {
+      positive = std::fmax(positive, at);
+    } else {
+      return falls;  // not a number
+    }
+    if (i > 0 && at != before && std::isfinite(value) && std::isfinite(before_value)) {
+      const double secant = (value - before_value) / (at - before);
+      if (secant < 0) slope = secant;
+    }
+    before = at;
+    before_value = value;
+    // A little past the root, so that the bracket closes from both sides.
+    double next = at - value / slope + (value > 0 ? 0.4 : -0.4) * tolerance;
+    if (!(next > positive && next < falls)) {
+      next = std::isfinite(falls) ? positive + (falls - positive) / 2 : 2 * at + 1;
+    }
+    if (i % 8 == 7 && std::isfinite(falls)) next = positive + (falls - positive) / 2;
+    at = next;
+  }
+  return falls;
+}
+
+// A point below `top` at which `surely` holds, within 0.01 `tolerance` of where it ceases to if it
+// does so once; 0 if it holds nowhere it was looked at. Its bound is good near one point only:
+// walks down from the top until it holds, then up again.
+template <typename Surely>
+double HoldsBelow(const Surely& surely, double top, double tolerance) {
+  double above = top, holds = 0;
+  bool found = false;
+  for (double down = 0.1 * tolerance; above > 0 && !found; down *= 4) {
+    const double at = std::fmax(0, top - down);
+    found = surely(at);
+    (found ? holds : above) = at;
+  }
+  if (!found) return 0;
+  for (int i = 0; i < 40 && above - holds > 0.01 * tolerance; ++i) {
+    const double at = holds + (above - holds) / 2;
+    (surely(at) ? holds : above) = at;
+  }
+  return holds;
+}
+
+}  // namespace
+
+absl::StatusOr<Bounds> Epsilon(const Composition& composition, double delta, double relative_gap,
+                               const Limits& limits, std::optional<Direction> direction,
+                               EpochLaws* laws) {
+  const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
+  const double tail = TailMass(composition, std::log(delta));
+  const auto on_grid = [&](const Steps& steps, const Sketch& sketch,
+                           Question& question) -> absl::StatusOr<Bounds> {
     // If ε is near the greatest loss, the saddle is far out. A tilt that resolves no more than the
     // width that the interval may have shows the same.
     const auto blunted = [relative_gap](double tilt, double at) {
       return at > 0 ? std::fmin(tilt, 100 / (relative_gap * at)) : tilt;
     };
-    question.expect = [&](Direction direction) {
-      Sketch::Estimate e = sketch.AtDelta(direction, log_delta_down);
+    question.expect = [&](Direction in) {
+      Sketch::Estimate e = sketch.AtDelta(in, log_delta_down);
       e.tilt = blunted(e.tilt, e.epsilon);
       return e;
     };
     question.value = [](const Sketch::Estimate& e) { return e.epsilon; };
-    question.mesh = [&](Direction direction, const Sketch::Estimate& e) {
+    question.mesh = [&](Direction in, const Sketch::Estimate& e) {
       const double epsilon = e.epsilon > 0 ? e.epsilon : 0.3 * std::sqrt(e.at.variance);
-      return sketch.Mesh(direction, e.tilt, relative_gap * epsilon / (e.tilt + 1));
+      return sketch.Mesh(in, e.tilt, relative_gap * epsilon / (e.tilt + 1));
     };
     question.upper = [&](const DirectedLosses& losses,
                          Sketch::Estimate& e) -> absl::StatusOr<double> {
@@ -153,47 +221,29 @@ absl::StatusOr<Bounds> EpsilonOver(std::vector<Direction> directions,
                                                             own.epsilon + spread)));
       return std::fmax(found, again);
     };
-    ASSIGN_OR_RETURN(bounds, Refine(steps, sketch, Needed(std::move(directions), steps), question,
-                                    tail, relative_gap, limits));
-    bounds.work = question.work;
-  }
-  if (!bounds.met && composition.OnlyGaussians()) {
-    ASSIGN_OR_RETURN(const rdp::Converted renyi,
-                     rdp::EpsilonFromCurve(rdp::CurveOf(composition), delta, Unhurried(limits)));
-    bounds.value = Meet(bounds.value, "pld", {0, renyi.value}, "rdp");
-    bounds.met = bounds.value.RelativeGap() <= relative_gap;
-  }
-  return bounds;
+    return Refine(steps, sketch, Asked(direction, steps), question, tail, relative_gap, limits);
+  };
+  return Answered(
+      composition, kInfinity, tail, relative_gap, limits, laws,
+      [&](const AllocatedGaussian& epoch, EpochLaws& own) {
+        return EpsilonOfOne(epoch, delta, relative_gap, own, limits);
+      },
+      on_grid,
+      [&](const rdp::ApproximateCurve& curve, const Limits& unhurried) {
+        return rdp::EpsilonFromCurve(curve, delta, unhurried);
+      });
 }
 
-absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Composition& composition,
-                                 double epsilon, double relative_gap, const Limits& limits,
-                                 EpochLaws* shared) {
-  RETURN_IF_ERROR(CheckApplies(composition));
-  RETURN_IF_ERROR(limits.Check());
-  EpochLaws unshared;
-  EpochLaws& laws = shared != nullptr ? *shared : unshared;
-  const Steps steps(composition, laws);
-  if (steps.empty()) return Bounds{{0, 0}, true};
-  if (const AllocatedGaussian* epoch = OneReplaced(composition)) {
-    ASSIGN_OR_RETURN(const std::optional<Interval> found,
-                     DeltaOfOne(*epoch, epsilon, relative_gap, laws, limits));
-    return BoundsOf(found, {0, 1}, relative_gap);
-  }
-  Bounds bounds{{0, 1}, false, false};
-  if (composition.TotalCount() <= kGreatestCount) {
-    const double tail = 1e-20;
-    const absl::StatusOr<Sketch> drawn = steps.Draw(tail, limits);
-    if (absl::IsResourceExhausted(drawn.status())) return bounds;
-    RETURN_IF_ERROR(drawn.status());
-    const Sketch& sketch = *drawn;
-    Question question;
-    question.window_tail = WindowTail(relative_gap);
-    question.expect = [&](Direction direction) { return sketch.AtEpsilon(direction, epsilon); };
+absl::StatusOr<Bounds> Delta(const Composition& composition, double epsilon, double relative_gap,
+                             const Limits& limits, std::optional<Direction> direction,
+                             EpochLaws* laws) {
+  const auto on_grid = [&](const Steps& steps, const Sketch& sketch,
+                           Question& question) -> absl::StatusOr<Bounds> {
+    question.expect = [&](Direction in) { return sketch.AtEpsilon(in, epsilon); };
     question.value = [](const Sketch::Estimate& e) { return std::exp(std::fmin(0, e.log_delta)); };
     // d log δ/dε is about -c.
-    question.mesh = [&](Direction direction, const Sketch::Estimate& e) {
-      return sketch.Mesh(direction, e.tilt, relative_gap / (e.tilt * (e.tilt + 1)));
+    question.mesh = [&](Direction in, const Sketch::Estimate& e) {
+      return sketch.Mesh(in, e.tilt, relative_gap / (e.tilt * (e.tilt + 1)));
     };
     question.upper = [&](const DirectedLosses& losses,
                          Sketch::Estimate& e) -> absl::StatusOr<double> {
@@ -219,43 +269,18 @@ absl::StatusOr<Bounds> DeltaOver(std::vector<Direction> directions, const Compos
     };
     const double log_delta = std::fmax(sketch.AtEpsilon(Direction::kRemove, epsilon).log_delta,
                                        sketch.AtEpsilon(Direction::kAdd, epsilon).log_delta);
-    ASSIGN_OR_RETURN(
-        bounds, Refine(steps, sketch, Needed(std::move(directions), steps), question,
-                       TailMass(composition, std::fmin(0, log_delta) - 3), relative_gap, limits));
-    bounds.work = question.work;
-  }
-  bounds.value = {std::fmin(1, bounds.value.lower()), std::fmin(1, bounds.value.upper())};
-  if (!bounds.met && composition.OnlyGaussians()) {
-    ASSIGN_OR_RETURN(const rdp::Converted renyi,
-                     rdp::DeltaFromCurve(rdp::CurveOf(composition), epsilon, Unhurried(limits)));
-    bounds.value = Meet(bounds.value, "pld", {0, renyi.value}, "rdp");
-    bounds.met = bounds.value.RelativeGap() <= relative_gap;
-  }
-  return bounds;
-}
-
-}  // namespace
-
-absl::StatusOr<Bounds> Epsilon(const Composition& composition, double delta, double relative_gap,
-                               const Limits& limits, EpochLaws* laws) {
-  return EpsilonOver({Direction::kRemove, Direction::kAdd}, composition, delta, relative_gap,
-                     limits, laws);
-}
-
-absl::StatusOr<Bounds> Delta(const Composition& composition, double epsilon, double relative_gap,
-                             const Limits& limits, EpochLaws* laws) {
-  return DeltaOver({Direction::kRemove, Direction::kAdd}, composition, epsilon, relative_gap,
-                   limits, laws);
-}
-
-absl::StatusOr<Bounds> EpsilonIn(Direction direction, const Composition& composition, double delta,
-                                 double relative_gap, const Limits& limits, EpochLaws* laws) {
-  return EpsilonOver({direction}, composition, delta, relative_gap, limits, laws);
-}
-
-absl::StatusOr<Bounds> DeltaIn(Direction direction, const Composition& composition, double epsilon,
-                               double relative_gap, const Limits& limits, EpochLaws* laws) {
-  return DeltaOver({direction}, composition, epsilon, relative_gap, limits, laws);
+    const double tail = TailMass(composition, std::fmin(0, log_delta) - 3);
+    return Refine(steps, sketch, Asked(direction, steps), question, tail, relative_gap, limits);
+  };
+  return Answered(
+      composition, 1, /*tail=*/1e-20, relative_gap, limits, laws,
+      [&](const AllocatedGaussian& epoch, EpochLaws& own) {
+        return DeltaOfOne(epoch, epsilon, relative_gap, own, limits);
+      },
+      on_grid,
+      [&](const rdp::ApproximateCurve& curve, const Limits& unhurried) {
+        return rdp::DeltaFromCurve(curve, epsilon, unhurried);
+      });
 }
 
 }  // namespace dpledger::accountant::pld

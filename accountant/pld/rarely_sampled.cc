@@ -37,7 +37,7 @@ absl::StatusOr<double> AddDeltaUp(const Samples& samples, const Composition& onc
   const double b = samples.one.lower();
   if (c <= 0) return 0;
   const double at = std::fmax(0, std::log(b / c) - kFewRoundings);
-  ASSIGN_OR_RETURN(const Bounds once_added, DeltaIn(Direction::kAdd, once, at, 1e-3, limits));
+  ASSIGN_OR_RETURN(const Bounds once_added, Delta(once, at, 1e-3, limits, Direction::kAdd));
   return AddUp(MulUp(std::fmin(b, c) * (1 + kFewRoundings), once_added.value.upper()),
                std::fmax(0, c - b) * (1 + kFewRoundings));
 }
@@ -66,7 +66,7 @@ absl::StatusOr<std::optional<Interval>> EpsilonOfRarelySampled(std::optional<Dir
   const auto at = [&](double of_one) -> absl::StatusOr<std::optional<Interval>> {
     if (of_one >= 1) return Interval{0, 0};
     ASSIGN_OR_RETURN(const Bounds found,
-                     EpsilonIn(Direction::kRemove, once, of_one, relative_gap, limits));
+                     Epsilon(once, of_one, relative_gap, limits, Direction::kRemove));
     if (!found.gridded) return std::nullopt;
     const auto of_run = [&](double epsilon, double one, double more) {
       return std::log1p(one * std::expm1(epsilon) - more);

@@ -52,7 +52,7 @@ void ManyDeltas::Learn(Direction direction, const Answer& answer) {
 absl::StatusOr<Answer> ManyDeltas::In(Direction direction, double epsilon) {
   ASSIGN_OR_RETURN(const std::optional<Interval> by_mesh, ByMesh(direction, epsilon));
   if (by_mesh.has_value()) return Answer{*by_mesh, Method::kPld, {}};
-  ASSIGN_OR_RETURN(Answer answer, ComputeDeltaIn(direction, composition_, epsilon, options_));
+  ASSIGN_OR_RETURN(Answer answer, ComputeDelta(composition_, epsilon, options_, direction));
   Learn(direction, answer);
   return answer;
 }

@@ -17,7 +17,7 @@ class ManyDeltas {
   ManyDeltas(const Composition& composition, const Options& options, double enough = 0)
       : composition_(composition), options_(options), enough_(enough) {}
 
-  // As ComputeDelta, ComputeDeltaIn; the interval is another one that contains the same δ.
+  // As ComputeDelta; the interval is another one that contains the same δ.
   absl::StatusOr<Answer> At(double epsilon);
   absl::StatusOr<Answer> In(Direction direction, double epsilon);
 

@@ -140,7 +140,7 @@ TEST(BallsInBins, BracketsTheTruthOfTwoAndThreeBins) {
     ASSERT_TRUE(composition.ok()) << composition.status();
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const double truth = direction == Direction::kRemove ? c.remove : c.add;
-      const auto delta = ComputeDeltaIn(direction, *composition, c.epsilon, {});
+      const auto delta = ComputeDelta(*composition, c.epsilon, {}, direction);
       ASSERT_TRUE(delta.ok()) << delta.status();
       EXPECT_LE(delta->value.lower(), truth * (1 + 1e-9)) << c.epsilon;
       EXPECT_GE(delta->value.upper(), truth * (1 - 1e-9)) << c.epsilon;
@@ -214,7 +214,7 @@ TEST(BallsInBins, BracketsASimulation) {
     squares += value * value;
   }
   const double mean = sum / kRuns, error = std::sqrt((squares / kRuns - mean * mean) / kRuns);
-  const auto delta = ComputeDeltaIn(Direction::kRemove, *Resolved({encoder, kSigma}), kEpsilon, {});
+  const auto delta = ComputeDelta(*Resolved({encoder, kSigma}), kEpsilon, {}, Direction::kRemove);
   ASSERT_TRUE(delta.ok()) << delta.status();
   EXPECT_LT(error, .03 * mean);
   EXPECT_LE(delta->value.lower(), mean + 4 * error);

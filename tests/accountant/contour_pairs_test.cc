@@ -107,7 +107,7 @@ TEST(ContourPairs, DeltaIsThatOfTheSumOverTheLosses) {
         for (const double epsilon : {0.0, 0.3, 2.0, 6.0}) {
           const double truth = static_cast<double>(Delta(loss, 1 / 1.25L, epsilon));
           const auto found =
-              contour::DeltaIn(direction, Beside(pair, count, 1.25), epsilon, Limits{});
+              contour::Delta(Beside(pair, count, 1.25), epsilon, Limits{}, direction);
           ASSERT_TRUE(found.ok()) << found.status();
           ASSERT_TRUE(found->has_value()) << name << " " << epsilon;
           const Interval& delta = **found;
@@ -180,11 +180,11 @@ TEST(ContourPairs, TheMassesErrorIsInTheInterval) {
     }
     for (const double epsilon : {0.5, 4.0}) {
       const double truth = static_cast<double>(Delta(three, 0.8L, epsilon));
-      const auto found = contour::DeltaIn(Direction::kRemove, loose, epsilon, Limits{});
+      const auto found = contour::Delta(loose, epsilon, Limits{}, Direction::kRemove);
       ASSERT_TRUE(found.ok() && found->has_value());
       EXPECT_TRUE((*found)->Contains(truth)) << epsilon;
       EXPECT_LT((*found)->RelativeGap(), 1e-4);
-      const auto control = contour::DeltaIn(Direction::kRemove, exact, epsilon, Limits{});
+      const auto control = contour::Delta(exact, epsilon, Limits{}, Direction::kRemove);
       ASSERT_TRUE(control.ok() && control->has_value());
       EXPECT_FALSE((*control)->Contains(truth)) << "nothing is tested by this";
     }
@@ -244,7 +244,7 @@ TEST(ContourPairs, TheRoundingOfARunCountsInEveryRun) {
         mass *= sign > 0 ? (kCount - i) / (i + 1.0L) * e : i / (kCount - i + 1.0L) / e;
       }
     }
-    const auto found = contour::DeltaIn(Direction::kRemove, composition, epsilon, Limits{});
+    const auto found = contour::Delta(composition, epsilon, Limits{}, Direction::kRemove);
     ASSERT_TRUE(found.ok() && found->has_value());
     // (The law's own sum is good to 1e-9.)
     EXPECT_LE((*found)->lower(), static_cast<double>(truth) * (1 + 1e-9)) << epsilon;
@@ -258,7 +258,7 @@ TEST(ContourPairs, TheRoundingOfARunCountsInEveryRun) {
 // An infinite loss is δ at every ε, and leaves that much less of it.
 TEST(ContourPairs, InfiniteLossesComeOnTop) {
   const Pair fails = EpsilonDeltaPair(0.5, 1e-6, Bound::kUpper);
-  const auto delta = contour::DeltaIn(Direction::kAdd, Beside(fails, 2, 1.25), 60, Limits{});
+  const auto delta = contour::Delta(Beside(fails, 2, 1.25), 60, Limits{}, Direction::kAdd);
   ASSERT_TRUE(delta.ok());
   if (delta->has_value()) {
     EXPECT_NEAR((*delta)->upper(), 2e-6 - 1e-12, 1e-15);

@@ -102,8 +102,8 @@ TEST(Contour, EpsilonContainsEveryCertifiedValue) {
     const auto found =
         direction == "both"
             ? contour::Epsilon(composition, delta, {})
-            : contour::EpsilonIn(direction == "add" ? Direction::kAdd : Direction::kRemove,
-                                 composition, delta, {});
+            : contour::Epsilon(composition, delta, {},
+                               direction == "add" ? Direction::kAdd : Direction::kRemove);
     ASSERT_TRUE(found.ok()) << found.status();
     ASSERT_TRUE(found->has_value()) << value.DebugString();
     EXPECT_TRUE(ContainsCertified(**found, c, 0)) << value.DebugString();
@@ -143,7 +143,7 @@ TEST(Contour, ManyEpsilonsOnSharedLinesMeetEachAlone) {
       ASSERT_EQ(together->size(), epsilons.size());
       int met = 0;
       for (size_t i = 0; i < epsilons.size(); ++i) {
-        const auto alone = contour::DeltaIn(direction, composition, epsilons[i], {});
+        const auto alone = contour::Delta(composition, epsilons[i], {}, direction);
         ASSERT_TRUE(alone.ok()) << alone.status();
         if (!alone->has_value() || !(*together)[i].has_value()) continue;
         ++met;
@@ -164,7 +164,7 @@ TEST(Contour, ManyEpsilonsReachPastTheGreatestLoss) {
   const auto found = contour::DeltasIn(Direction::kAdd, composition, epsilons, {});
   ASSERT_TRUE(found.ok()) << found.status();
   for (const size_t i : {0, 1}) {
-    const auto truth = pld::DeltaIn(Direction::kAdd, composition, epsilons[i], 1e-3, {});
+    const auto truth = pld::Delta(composition, epsilons[i], 1e-3, {}, Direction::kAdd);
     ASSERT_TRUE(truth.ok()) << truth.status();
     ASSERT_GT(truth->value.lower(), 0) << epsilons[i];
     if (!(*found)[i].has_value()) continue;

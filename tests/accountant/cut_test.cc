@@ -216,7 +216,7 @@ TEST(Cut, EnclosesTheContourOfSumsInLongDouble) {
       Options options;
       options.method = Method::kContour;
       const absl::StatusOr<Answer> answer =
-          ComputeEpsilonIn(add ? Direction::kAdd : Direction::kRemove, composition, delta, options);
+          ComputeEpsilon(composition, delta, options, add ? Direction::kAdd : Direction::kRemove);
       ASSERT_TRUE(answer.ok()) << answer.status();
       if (answer->value.RelativeGap() > 1e-4) continue;
       ++narrow;

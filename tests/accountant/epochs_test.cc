@@ -103,7 +103,7 @@ TEST(Epochs, PartOfAnEpochMeetsQuadrature) {
       for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
         const double truth = TruthOf(c.rounds, c.noises, epsilon, direction);
         if (truth < 1e-12) continue;
-        const auto delta = ComputeDeltaIn(direction, composition, epsilon, {.relative_gap = 1e-3});
+        const auto delta = ComputeDelta(composition, epsilon, {.relative_gap = 1e-3}, direction);
         ASSERT_TRUE(delta.ok()) << delta.status();
         EXPECT_LE(delta->value.lower(), truth * (1 + 1e-9)) << c.rounds << " " << epsilon;
         EXPECT_GE(delta->value.upper(), truth * (1 - 1e-9)) << c.rounds << " " << epsilon;
@@ -181,7 +181,7 @@ TEST(Epochs, UnevenNoiseIsBoundedFromBothSides) {
       for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
         const double truth = TruthOf(c.rounds, c.noises, epsilon, direction);
         if (truth < 1e-12) continue;
-        const auto delta = ComputeDeltaIn(direction, composition, epsilon, {.relative_gap = 1e-3});
+        const auto delta = ComputeDelta(composition, epsilon, {.relative_gap = 1e-3}, direction);
         ASSERT_TRUE(delta.ok()) << delta.status();
         EXPECT_LE(delta->value.lower(), truth * (1 + 1e-9)) << c.rounds << " " << epsilon;
         EXPECT_GE(delta->value.upper(), truth * (1 - 1e-9)) << c.rounds << " " << epsilon;

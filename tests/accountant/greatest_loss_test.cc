@@ -125,12 +125,12 @@ TEST(GreatestLoss, IsInfiniteWhereTailsAre) {
 // One that is only sometimes in cannot be shown to be out by more than log 1/(1-q) a round.
 TEST(GreatestLoss, OfASampleIsBoundedInOneDirection) {
   const Composition rounds = Of(SelfComposed{Tree(PoissonSampled{0.25, Tree(Gaussian{1})}), 10});
-  const Interval add = ComputeEpsilonIn(Direction::kAdd, rounds, 0, {})->value;
+  const Interval add = ComputeEpsilon(rounds, 0, {}, Direction::kAdd)->value;
   EXPECT_NEAR(add.lower(), 10 * std::log(4.0 / 3), 1e-13);
   EXPECT_NEAR(add.upper(), 10 * std::log(4.0 / 3), 1e-13);
   EXPECT_LT(add.lower(), add.upper());
-  EXPECT_EQ(ComputeDeltaIn(Direction::kAdd, rounds, add.upper(), {})->value.upper(), 0);
-  EXPECT_EQ(ComputeEpsilonIn(Direction::kRemove, rounds, 0, {})->value.lower(), kInfinity);
+  EXPECT_EQ(ComputeDelta(rounds, add.upper(), {}, Direction::kAdd)->value.upper(), 0);
+  EXPECT_EQ(ComputeEpsilon(rounds, 0, {}, Direction::kRemove)->value.lower(), kInfinity);
 }
 
 TEST(GreatestLoss, OfCurvesIsAnUpperBound) {

@@ -76,7 +76,7 @@ TEST(Inclusions, TwoStepsByJumpsAtTinyRates) {
     Options options;
     options.method = Method::kContour;
     const absl::StatusOr<Answer> answer =
-        ComputeEpsilonIn(Direction::kRemove, Steps(q, z, 2), delta, options);
+        ComputeEpsilon(Steps(q, z, 2), delta, options, Direction::kRemove);
     ASSERT_TRUE(answer.ok()) << answer.status();
     if (answer->value.RelativeGap() > 1e-3) continue;
     ++narrow;

@@ -72,8 +72,8 @@ std::vector<absl::Status> StatusesUnder(int mode) {
   std::vector<absl::Status> statuses = {
       ComputeEpsilon(composition, 1e-5, {}).status(),
       ComputeDelta(composition, 1, {}).status(),
-      ComputeEpsilonIn(Direction::kAdd, composition, 1e-5, {}).status(),
-      ComputeDeltaIn(Direction::kAdd, composition, 1, {}).status(),
+      ComputeEpsilon(composition, 1e-5, {}, Direction::kAdd).status(),
+      ComputeDelta(composition, 1, {}, Direction::kAdd).status(),
       Resolve(history, Adjacency::kAddOrRemoveOne).status(),
       filter::EpsilonOf(filter::GdpFilter{1}, 1e-5, {}).status(),
       filter::DeltaOf(filter::GdpFilter{1}, 1, {}).status(),

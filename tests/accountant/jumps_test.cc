@@ -205,7 +205,7 @@ TEST(Jumps, AnswerWhatOneLineCannot) {
       EXPECT_NEAR((*delta)->upper() / s.delta, 1, 1e-5);
       EXPECT_LE((*delta)->RelativeGap(), 1e-5);
     }
-    const auto grid = pld::EpsilonIn(Direction::kRemove, composition, s.delta, 0.1, {});
+    const auto grid = pld::Epsilon(composition, s.delta, 0.1, {}, Direction::kRemove);
     ASSERT_TRUE(grid.ok());
     EXPECT_LE(grid->value.lower(), found->value.upper());
     EXPECT_GE(grid->value.upper(), found->value.lower());
@@ -253,7 +253,7 @@ TEST(Jumps, SeveralKindsOfStepsOverlapTheLossGrid) {
       ASSERT_TRUE(found.ok());
       if (!found->has_value() || !((*found)->RelativeGap() < 1e-3)) continue;
       ++answered;
-      const auto grid = pld::EpsilonIn(direction, composition, delta, 1e-3, {});
+      const auto grid = pld::Epsilon(composition, delta, 1e-3, {}, direction);
       ASSERT_TRUE(grid.ok());
       EXPECT_LE(grid->value.lower(), (*found)->upper()) << i;
       EXPECT_GE(grid->value.upper(), (*found)->lower()) << i;
@@ -280,7 +280,7 @@ TEST(Jumps, MeetOneLineWhereBothAnswer) {
     const double delta = log_uniform(1e-25, 1e-3);
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const Widths ends = EndsOfWidth(composition.steps, direction == Direction::kAdd);
-      const auto line = contour::EpsilonIn(direction, composition, delta, {});
+      const auto line = contour::Epsilon(composition, delta, {}, direction);
       const auto jumps = EpsilonByJumps(ends, delta, {});
       ASSERT_TRUE(line.ok() && jumps.ok());
       if (!line->has_value() || !((*line)->RelativeGap() < 1e-9) || !jumps->has_value()) continue;
@@ -288,7 +288,7 @@ TEST(Jumps, MeetOneLineWhereBothAnswer) {
       EXPECT_LE((*line)->lower(), (*jumps)->upper()) << i;
       EXPECT_GE((*line)->upper(), (*jumps)->lower()) << i;
       const double epsilon = (*line)->upper();
-      const auto line_delta = contour::DeltaIn(direction, composition, epsilon, {});
+      const auto line_delta = contour::Delta(composition, epsilon, {}, direction);
       const auto jumps_delta = DeltaByJumps(ends, epsilon, {});
       ASSERT_TRUE(line_delta.ok() && jumps_delta.ok());
       if (!line_delta->has_value() || !jumps_delta->has_value()) continue;

@@ -199,7 +199,7 @@ TEST(Pairs, KeepTheQMassWhereThePMassUnderflows) {
   for (const auto& c : cases) {
     Composition composition;
     composition.steps.push_back({1, {c.z, c.z}, 1});
-    const auto add = pld::EpsilonIn(Direction::kAdd, composition, c.delta, 1e-3, {});
+    const auto add = pld::Epsilon(composition, c.delta, 1e-3, {}, Direction::kAdd);
     ASSERT_TRUE(add.ok()) << add.status();
     EXPECT_GE(add->value.upper(), gaussian::Epsilon(composition, c.delta).lower()) << c.z;
   }

@@ -45,7 +45,7 @@ TEST(Allocation, TwoRoundsMeetQuadrature) {
       for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
         const long double truth = direction == Direction::kRemove ? remove : add;
         if (truth < 1e-12L) continue;
-        const auto bounds = pld::DeltaIn(direction, Epochs(2, z, 1), epsilon, 1e-3, {});
+        const auto bounds = pld::Delta(Epochs(2, z, 1), epsilon, 1e-3, {}, direction);
         ASSERT_TRUE(bounds.ok()) << bounds.status();
         EXPECT_LE(bounds->value.lower(), truth * (1 + 1e-9L)) << z << " " << epsilon;
         EXPECT_GE(bounds->value.upper(), truth * (1 - 1e-9L)) << z << " " << epsilon;
@@ -58,10 +58,8 @@ TEST(Allocation, TwoRoundsMeetQuadrature) {
 // The control: two rounds with other noise are seen to be out.
 TEST(Allocation, AnotherNoiseIsCaught) {
   const long double truth = TwoRounds(1, std::exp(1.0L));
-  EXPECT_GT(pld::DeltaIn(Direction::kRemove, Epochs(2, 0.99, 1), 1, 1e-3, {})->value.lower(),
-            truth);
-  EXPECT_LT(pld::DeltaIn(Direction::kRemove, Epochs(2, 1.01, 1), 1, 1e-3, {})->value.upper(),
-            truth);
+  EXPECT_GT(pld::Delta(Epochs(2, 0.99, 1), 1, 1e-3, {}, Direction::kRemove)->value.lower(), truth);
+  EXPECT_LT(pld::Delta(Epochs(2, 1.01, 1), 1, 1e-3, {}, Direction::kRemove)->value.upper(), truth);
 }
 
 TEST(Allocation, OneRoundIsTheGaussianMechanism) {
@@ -82,8 +80,7 @@ TEST(Allocation, MeetsPublishedIntervals) {
     double lower, upper;
   } published[] = {{1, 8, 3.711, 3.726}, {1, 64, 1.792, 1.806}, {2, 64, 0.315, 0.345}};
   for (const auto& p : published) {
-    const auto bounds =
-        pld::EpsilonIn(Direction::kRemove, Epochs(p.rounds, p.z, 1), 1e-8, 1e-3, {});
+    const auto bounds = pld::Epsilon(Epochs(p.rounds, p.z, 1), 1e-8, 1e-3, {}, Direction::kRemove);
     ASSERT_TRUE(bounds.ok()) << bounds.status();
     EXPECT_GE(bounds->value.lower(), p.lower) << p.rounds;
     EXPECT_LE(bounds->value.upper(), p.upper) << p.rounds;
@@ -151,7 +148,7 @@ TEST(Allocation, LoudNoiseHasNoGrid) {
 TEST(Allocation, MoreRoundsRevealLess) {
   double before = 1e9;
   for (const uint64_t rounds : {1, 2, 3, 7, 8, 20}) {
-    const auto bounds = pld::EpsilonIn(Direction::kRemove, Epochs(rounds, 1, 1), 1e-6, 5e-3, {});
+    const auto bounds = pld::Epsilon(Epochs(rounds, 1, 1), 1e-6, 5e-3, {}, Direction::kRemove);
     ASSERT_TRUE(bounds.ok());
     EXPECT_LT(bounds->value.upper(), before) << rounds;
     before = bounds->value.lower();

@@ -237,7 +237,7 @@ TEST(PldBounds, CoverTheWidthOfTheNoiseMultiplier) {
   Composition composition;
   composition.steps.push_back({1, {2, 2.2}, 40});
   for (const double epsilon : {0.5, 5.0}) {
-    const auto delta = DeltaIn(Direction::kRemove, composition, epsilon, 1e-3, {});
+    const auto delta = Delta(composition, epsilon, 1e-3, {}, Direction::kRemove);
     ASSERT_TRUE(delta.ok()) << delta.status();
     EXPECT_LE(delta->value.lower(), exact::RemoveDelta(1, std::sqrt(40.0L) / 2.2L, epsilon));
     EXPECT_GE(delta->value.upper(), exact::RemoveDelta(1, std::sqrt(40.0L) / 2, epsilon));

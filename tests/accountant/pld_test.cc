@@ -33,8 +33,8 @@ Composition One(double q, double z, uint64_t count) {
 absl::StatusOr<pld::Bounds> EpsilonFor(const std::string& direction, const Composition& composition,
                                        double delta, double gap) {
   if (direction == "both") return pld::Epsilon(composition, delta, gap, {});
-  return pld::EpsilonIn(direction == "remove" ? Direction::kRemove : Direction::kAdd, composition,
-                        delta, gap, {});
+  return pld::Epsilon(composition, delta, gap, {},
+                      direction == "remove" ? Direction::kRemove : Direction::kAdd);
 }
 
 // Quadruple-precision values with δ from 1e-5 down to 1e-20.
@@ -64,7 +64,7 @@ TEST(Pld, OverlapsTheIntervalsOfOtherAccountants) {
     if (StringAt(c, "quantity") != "epsilon" || StringAt(c, "accountant") != "prv") continue;
     // They analyse the remove direction.
     const auto bounds =
-        pld::EpsilonIn(Direction::kRemove, StepsOf(c), NumberAt(c, "delta"), 1e-3, {});
+        pld::Epsilon(StepsOf(c), NumberAt(c, "delta"), 1e-3, {}, Direction::kRemove);
     ASSERT_TRUE(bounds.ok()) << bounds.status();
     EXPECT_LE(bounds->value.lower(), NumberAt(c, "upper")) << StringAt(c, "id");
     EXPECT_GE(bounds->value.upper(), NumberAt(c, "lower")) << StringAt(c, "id");
@@ -87,9 +87,9 @@ TEST(Pld, DeltaOfOneAndTwoStepsContainsTheOracle) {
       if (log_delta < -500 || !sampled.Next()) continue;  // below what doubles show as δ
       const uint64_t steps = std::string(list) == "one_step_delta" ? 1 : 2;
       const auto bounds =
-          pld::DeltaIn(StringAt(c, "direction") == "remove" ? Direction::kRemove : Direction::kAdd,
-                       One(NumberAt(c, "q"), NumberAt(c, "noise_multiplier"), steps),
-                       NumberAt(c, "epsilon"), 1e-2, limits);
+          pld::Delta(One(NumberAt(c, "q"), NumberAt(c, "noise_multiplier"), steps),
+                     NumberAt(c, "epsilon"), 1e-2, limits,
+                     StringAt(c, "direction") == "remove" ? Direction::kRemove : Direction::kAdd);
       ASSERT_TRUE(bounds.ok()) << bounds.status();
       const double delta = std::exp(log_delta), slack = delta * 4e-16 * (1 + std::fabs(log_delta));
       EXPECT_LE(bounds->value.lower(), delta + slack) << value.DebugString();
@@ -146,8 +146,8 @@ TEST(Pld, LossesFarBelowTheCoarsestMeshAreSeen) {
 TEST(Pld, BothDirectionsIsTheLarger) {
   const Composition composition = One(0.1, 0.5, 100);
   const auto both = pld::Epsilon(composition, 1e-5, 1e-3, {});
-  const auto remove = pld::EpsilonIn(Direction::kRemove, composition, 1e-5, 1e-3, {});
-  const auto add = pld::EpsilonIn(Direction::kAdd, composition, 1e-5, 1e-3, {});
+  const auto remove = pld::Epsilon(composition, 1e-5, 1e-3, {}, Direction::kRemove);
+  const auto add = pld::Epsilon(composition, 1e-5, 1e-3, {}, Direction::kAdd);
   EXPECT_GT(remove->value.lower(), add->value.upper());
   EXPECT_TRUE(both->value.Contains((remove->value.lower() + remove->value.upper()) / 2));
 }
@@ -203,8 +203,8 @@ TEST(GridProfile, ContainsTheContourAtEveryEpsilon) {
       ASSERT_TRUE(profile.ok()) << profile.status();
       int narrow = 0, noticed = 0;
       for (double epsilon = 0; epsilon < 50; epsilon = 0.05 + 1.06 * epsilon) {
-        const auto truth = contour::DeltaIn(direction, composition, epsilon, {});
-        const auto far = contour::DeltaIn(direction, other, epsilon, {});
+        const auto truth = contour::Delta(composition, epsilon, {}, direction);
+        const auto far = contour::Delta(other, epsilon, {}, direction);
         ASSERT_TRUE(truth.ok() && far.ok());
         if (!truth->has_value() || !far->has_value()) continue;
         const auto found = profile->DeltaAt(epsilon);
@@ -231,7 +231,7 @@ TEST(GridProfile, IsAsNarrowAsAQuestionAboutEachEpsilon) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   for (double epsilon = 0; epsilon < 2.3; epsilon += 0.05) {
     const auto found = profile->DeltaAt(epsilon);
-    const auto alone = pld::DeltaIn(Direction::kRemove, composition, epsilon, 1e-3, {});
+    const auto alone = pld::Delta(composition, epsilon, 1e-3, {}, Direction::kRemove);
     ASSERT_TRUE(found.ok() && alone.ok());
     EXPECT_LE(found->upper(), 1.05 * alone->value.upper()) << epsilon;
     EXPECT_GE(found->lower(), 0.95 * alone->value.lower()) << epsilon;

@@ -35,13 +35,13 @@ TEST(OneDirection, EpsilonContainsTheCertifiedValueOfThatDirection) {
     ++(direction == Direction::kAdd ? add : remove);
     const double truth = NumberAt(c, "epsilon");
     const double slack = truth * NumberAt(c, "relative_uncertainty");
-    const auto found = ComputeEpsilonIn(direction, StepsOf(c), NumberAt(c, "delta"), {});
+    const auto found = ComputeEpsilon(StepsOf(c), NumberAt(c, "delta"), {}, direction);
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_LE(found->value.lower(), truth + slack) << value.DebugString();
     EXPECT_GE(found->value.upper(), truth - slack) << value.DebugString();
     EXPECT_LE(found->value.RelativeGap(), 1e-4) << value.DebugString();
     // δ at that ε, back.
-    const auto back = ComputeDeltaIn(direction, StepsOf(c), found->value.upper(), {});
+    const auto back = ComputeDelta(StepsOf(c), found->value.upper(), {}, direction);
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_LE(back->value.lower(), NumberAt(c, "delta"));
   }
@@ -54,8 +54,8 @@ TEST(OneDirection, TheWorseOfBothIsTheGuaranteeWithEveryMethod) {
   composition.steps.push_back({0.01, {1, 1}, 1000});
   for (const Method method : {Method::kBest, Method::kContour, Method::kPld}) {
     const Options options{method, 1e-4, {}};
-    const auto remove = ComputeDeltaIn(Direction::kRemove, composition, 1, options);
-    const auto add = ComputeDeltaIn(Direction::kAdd, composition, 1, options);
+    const auto remove = ComputeDelta(composition, 1, options, Direction::kRemove);
+    const auto add = ComputeDelta(composition, 1, options, Direction::kAdd);
     const auto both = ComputeDelta(composition, 1, options);
     ASSERT_TRUE(remove.ok() && add.ok() && both.ok());
     // Add is the smaller by far here: an answer for the wrong direction would show.
@@ -68,9 +68,9 @@ TEST(OneDirection, TheWorseOfBothIsTheGuaranteeWithEveryMethod) {
 TEST(OneDirection, RefusesWhatBothRefuse) {
   Composition composition;
   composition.steps.push_back({0.01, {1, 1}, 1000});
-  EXPECT_EQ(ComputeDeltaIn(Direction::kAdd, composition, -1, {}).status().message(),
+  EXPECT_EQ(ComputeDelta(composition, -1, {}, Direction::kAdd).status().message(),
             "epsilon: must be finite and >= 0, got -1");
-  EXPECT_EQ(ComputeEpsilonIn(Direction::kAdd, composition, 1, {}).status().message(),
+  EXPECT_EQ(ComputeEpsilon(composition, 1, {}, Direction::kAdd).status().message(),
             "delta: must be in [0, 1), got 1");
 }
 
@@ -316,7 +316,7 @@ TEST(ManyDeltas, ContainWhatASingleQuestionDoes) {
       const Direction direction = i % 3 == 1 ? Direction::kAdd : Direction::kRemove;
       const auto ask = [&](double at) {
         return i % 3 == 0 ? ComputeDelta(*composition, at, options)
-                          : ComputeDeltaIn(direction, *composition, at, options);
+                          : ComputeDelta(*composition, at, options, direction);
       };
       const auto found = i % 3 == 0 ? deltas.At(epsilon) : deltas.In(direction, epsilon);
       const auto single = ask(epsilon);

@@ -43,7 +43,7 @@ TEST(RarelySampled, OverlapsTheContour) {
   for (const Setting& s : kClosed) {
     const Composition rounds = Rounds(s.q, s.z, s.rounds);
     const auto found = Rarely({}, rounds, s.delta, 1e-6);
-    const auto contour = contour::Epsilon(rounds, s.delta, {}, contour::Effort::kByJumps);
+    const auto contour = contour::Epsilon(rounds, s.delta, {});
     ASSERT_TRUE(contour.ok()) << contour.status();
     ASSERT_TRUE(found.has_value() && contour->has_value()) << s.q << " " << s.delta;
     EXPECT_LE(found->lower(), (*contour)->upper()) << s.q << " " << s.delta;

@@ -63,7 +63,7 @@ TEST(ReplacedEpochs, MeetPrototypeIntervals) {
     // In both directions alike.
     const Composition epoch = Replaced({row.rounds, 1});
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
-      const auto one = ComputeEpsilonIn(direction, epoch, 1e-6, {.relative_gap = 1e-2});
+      const auto one = ComputeEpsilon(epoch, 1e-6, {.relative_gap = 1e-2}, direction);
       ASSERT_TRUE(one.ok()) << one.status();
       EXPECT_TRUE(one->value.upper() >= row.low && one->value.lower() <= row.high) << row.rounds;
     }

@@ -56,7 +56,7 @@ Interval ByContour(const Composition& composition, double delta,
   Options options;
   options.method = Method::kContour;
   const absl::StatusOr<Answer> answer =
-      direction.has_value() ? ComputeEpsilonIn(*direction, composition, delta, options)
+      direction.has_value() ? ComputeEpsilon(composition, delta, options, *direction)
                             : ComputeEpsilon(composition, delta, options);
   EXPECT_TRUE(answer.ok()) << answer.status();
   return answer.ok() ? answer->value : Interval{0, 0};

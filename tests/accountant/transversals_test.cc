@@ -36,7 +36,7 @@ Interval EpsilonOf(const Composition& composition, double delta) {
   return answer->value;
 }
 Interval DeltaOf(Direction direction, const Composition& composition, double epsilon) {
-  const auto answer = ComputeDeltaIn(direction, composition, epsilon, {.relative_gap = 1e-3});
+  const auto answer = ComputeDelta(composition, epsilon, {.relative_gap = 1e-3}, direction);
   EXPECT_TRUE(answer.ok()) << answer.status();
   return answer->value;
 }
