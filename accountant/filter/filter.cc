@@ -19,8 +19,8 @@ constexpr char kNoLowerBound[] = "rdp gives no lower bound";
 
 double WithAllowance(double bound) { return MulUp(bound, 1 + kAllowance); }
 
-rdp::Curve CurveOfBound(const ZcdpFilter& filter) {
-  return [rho = WithAllowance(filter.rho)](double order) { return MulUp(rho, order); };
+rdp::ApproximateCurve CurveOfBound(const ZcdpFilter& filter) {
+  return {[rho = WithAllowance(filter.rho)](double order) { return MulUp(rho, order); }};
 }
 
 // One Gaussian mechanism with this μ.

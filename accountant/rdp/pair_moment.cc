@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/numeric/vector_math.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // log Σ e^{logs}, rounded up.
 double LogSumUp(const std::vector<double>& logs) {
@@ -79,10 +77,6 @@ double PairMoments::LogMomentUp(Direction direction, double order) {
     moment = AddUp(moment, MulUp(NextUp(2 * order), error));
   }
   return moment;
-}
-
-double LogPairMomentUp(const Pair& pair, Direction direction, double order) {
-  return PairMoments(pair).LogMomentUp(direction, order);
 }
 
 double InfiniteLoss(const Pair& pair, Direction direction) {

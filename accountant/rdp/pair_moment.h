@@ -28,9 +28,6 @@ class PairMoments {
   size_t greatest_ = 0;  // the piece with the greatest moment of the last order
 };
 
-// One order alone.
-double LogPairMomentUp(const Pair& pair, Direction direction, double order);
-
 // The mass of the outcomes whose loss is infinite, rounded up: P's where q = 0 (remove), Q's where
 // p = 0 (add).
 double InfiniteLoss(const Pair& pair, Direction direction);

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/rounding.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Nodes of a panel, and the ellipse that its error bound looks at: semi-axes (ρ ± 1/ρ)/2 = 2.125
 // and 1.875 of the panel's half width, 4.01·ρ^{-40}/(1 - ρ^{-2}) < e^{-53.99}.

@@ -1,14 +1,13 @@
-// Upper bounds on the Rényi moment of one density piece: ∫ p^α q^{1-α} or ∫ q^α p^{1-α}.
+// Upper bounds on the Rényi moment of one density piece: ∫ p^α q^{1-α} (remove) or ∫ q^α p^{1-α}
+// (add).
 #pragma once
 
 #include <limits>
 
+#include "accountant/interval.h"
 #include "accountant/pair/pair.h"
 
 namespace dpledger::accountant::rdp {
-
-// The distribution whose power is α: P (remove) or Q (add). The other's power is 1 - α.
-enum class Direction { kRemove, kAdd };
 
 // An upper bound on the logarithm of the moment, by Gauss-Legendre quadrature on panels, with each
 // panel's error bound added. order > 1. It exceeds the moment by about 1e-14 of it plus the

@@ -2,9 +2,9 @@
 
 #include <boost/math/tools/minima.hpp>
 #include <cmath>
-#include <limits>
 #include <vector>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/rdp/conversion.h"
 #include "base/status.h"
@@ -12,7 +12,6 @@
 namespace dpledger::accountant::rdp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // log(α - 1) of the least and greatest order tried.
 constexpr double kFirst = -7, kLast = 14;
 constexpr int kGrid = 22;  // one unit apart
@@ -100,10 +99,6 @@ absl::StatusOr<Converted> EpsilonFromCurve(const ApproximateCurve& curve, double
   return Converted{std::isnan(best.value) ? kInfinity : std::fmax(0, best.value), best.order};
 }
 
-absl::StatusOr<Converted> EpsilonFromCurve(const Curve& curve, double delta, const Limits& limits) {
-  return EpsilonFromCurve(ApproximateCurve{curve, 0, {}}, delta, limits);
-}
-
 absl::StatusOr<Converted> DeltaFromCurve(const ApproximateCurve& curve, double epsilon,
                                          const Limits& limits) {
   if (!(curve.failure < 1)) return Converted{1, 1};
@@ -115,10 +110,6 @@ absl::StatusOr<Converted> DeltaFromCurve(const ApproximateCurve& curve, double e
   const double delta = ExpUp(best.value);
   return Converted{std::fmin(1, curve.failure == 0 ? delta : AddUp(curve.failure, delta)),
                    best.order};
-}
-
-absl::StatusOr<Converted> DeltaFromCurve(const Curve& curve, double epsilon, const Limits& limits) {
-  return DeltaFromCurve(ApproximateCurve{curve, 0, {}}, epsilon, limits);
 }
 
 }  // namespace dpledger::accountant::rdp

@@ -45,12 +45,10 @@ struct Converted {
 };
 absl::StatusOr<Converted> EpsilonFromCurve(const ApproximateCurve& curve, double delta,
                                            const Limits& limits);
-absl::StatusOr<Converted> EpsilonFromCurve(const Curve& curve, double delta, const Limits& limits);
 
 // The least δ over orders at `epsilon`, at most 1.
 absl::StatusOr<Converted> DeltaFromCurve(const ApproximateCurve& curve, double epsilon,
                                          const Limits& limits);
-absl::StatusOr<Converted> DeltaFromCurve(const Curve& curve, double epsilon, const Limits& limits);
 
 // The order in [1 + 1e-3, 1e6] that minimises f: a grid in log(α - 1), then Brent's method around
 // its best point.

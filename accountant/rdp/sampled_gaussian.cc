@@ -4,19 +4,39 @@
 #include <cmath>
 #include <span>
 
+#include "accountant/numeric/constants.h"
 #include "accountant/numeric/rounding.h"
-#include "accountant/numeric/sampled_loss.h"
-#include "accountant/numeric/small_differences.h"
 #include "accountant/numeric/vector_math.h"
 
 namespace dpledger::accountant::rdp {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kGreatestNodes = 1 << 14;
 // Terms so much below the greatest exponent are counted as if they were there.
 constexpr double kNegligible = 45;
+
+// log(1 + u) - u, relative error a few ulp. u > -1.
+double Log1PMinusX(double u) {
+  if (std::fabs(u) > 0.25) return std::log1p(u) - u;
+  double power = -u * u, sum = 0;
+  for (int k = 2; std::fabs(power / k) > 1e-18 * std::fabs(sum); ++k) {
+    sum += power / k;
+    power *= -u;
+  }
+  return sum;
+}
+
+// log(1 - q + q e^y): the loss of the mixture where the base mechanism's loss is y. q in (0, 1];
+// any finite y. Relative error: a few ulp of the result and the effect of y's rounding. Near the
+// lower end log(1 - q) the two terms are added, not subtracted; e^y is factored out of the
+// logarithm only where q e^y > e.
+double SampledLoss(double q, double y) {
+  if (q == 1) return y;
+  if (y > 50 && y > 1 - std::log(q))
+    return std::log(q) + y + std::log1p((1 - q) / q * std::exp(-y));
+  const double u = q * std::expm1(y);
+  return u > -0.5 ? std::log1p(u) : std::log((1 - q) + q * std::exp(y));
+}
 
 // -log of the quadrature's relative error: 1e-17 of the least A - 1 that orders from 1.001 have,
 // which is about q² min(1, μ²)(α - 1)α/2.
@@ -114,7 +134,7 @@ double SampledGaussianMoments::LogMomentUp(double order) {
 // log A(α) by a log-domain sum of positive terms.
 double SampledGaussianMoments::FarFromOne(double order, size_t count) {
   scratch_.resize(std::max(scratch_.size(), count));
-  double greatest = -std::numeric_limits<double>::infinity();
+  double greatest = -kInfinity;
   for (size_t i = 0; i < count; ++i) {
     scratch_[i] = order * loss_[i] + exponent_[i];
     greatest = std::max(greatest, scratch_[i]);

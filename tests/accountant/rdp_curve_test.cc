@@ -20,7 +20,6 @@ using ::dpledger::testing::NumberAt;
 using ::dpledger::testing::ReadJsonFile;
 using ::dpledger::testing::StringAt;
 using google::protobuf::Struct;
-using rdp::Direction;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -100,7 +99,7 @@ TEST(PairMoment, IsAnUpperBoundCloseToTheOracleInBothDirections) {
     const double order = NumberAt(c, "order");
     for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
       const double exact = NumberAt(c, direction == Direction::kRemove ? "remove" : "add");
-      const double found = rdp::LogPairMomentUp(pair, direction, order);
+      const double found = rdp::PairMoments(pair).LogMomentUp(direction, order);
       const std::string at = StringAt(c, "name") + " " + std::to_string(order) +
                              (direction == Direction::kRemove ? " remove" : " add");
       // The oracle's values are rounded to doubles.
@@ -116,7 +115,8 @@ TEST(PairMoment, OfLaplaceIsItsClosedForm) {
       // Mironov 2017, table II.
       const double exact =
           epsilon + std::log1p((a - 1) * std::expm1((1 - 2 * a) * epsilon) / (2 * a - 1)) / (a - 1);
-      const double found = rdp::LogPairMomentUp(Laplace(epsilon), Direction::kRemove, a) / (a - 1);
+      const double found =
+          rdp::PairMoments(Laplace(epsilon)).LogMomentUp(Direction::kRemove, a) / (a - 1);
       EXPECT_NEAR(found, exact, 1e-12 * epsilon * a / (a - 1) + 1e-11) << epsilon << " " << a;
       EXPECT_GE(found, exact - 1e-15 * epsilon) << epsilon << " " << a;
     }
@@ -126,9 +126,9 @@ TEST(PairMoment, OfLaplaceIsItsClosedForm) {
 TEST(PairMoment, CarriesTheErrorOfTheStatedMasses) {
   Pair pair = RandomizedResponse(1, 0);
   pair.relative_error = 0;
-  const double stated = rdp::LogPairMomentUp(pair, Direction::kRemove, 3);
+  const double stated = rdp::PairMoments(pair).LogMomentUp(Direction::kRemove, 3);
   pair.relative_error = 1e-3;
-  EXPECT_GE(rdp::LogPairMomentUp(pair, Direction::kRemove, 3), stated + 5e-3);
+  EXPECT_GE(rdp::PairMoments(pair).LogMomentUp(Direction::kRemove, 3), stated + 5e-3);
 }
 
 TEST(BoundedRangeCurve, IsTheOraclesMaximum) {

@@ -205,7 +205,7 @@ TEST(Rdp, TheLesserDirectionIsAskedOnce) {
   rdp::ApproximateCurve curve{nullptr, 0, {}};
   curve.remove = [](double order) { return order / 2; };
   curve.add = [&](double order) { return ++asked, order / 4; };
-  const double remove = rdp::EpsilonFromCurve(curve.remove, 1e-6, {})->value;
+  const double remove = rdp::EpsilonFromCurve({curve.remove}, 1e-6, {})->value;
   EXPECT_EQ(rdp::EpsilonFromCurve(curve, 1e-6, {})->value, remove);
   EXPECT_EQ(asked, 1);
   // Where it is the greater one, it is searched.
