@@ -62,26 +62,14 @@ absl::StatusOr<double> FirstReach(const Composition& composition, double least_a
              : 20;
 }
 
-absl::Status CheckTypeOneErrors(const std::vector<double>& values) {
-  if (values.size() > kGreatestPoints) {
-    return FieldError("type_one_errors", absl::StrCat("must have at most ", kGreatestPoints,
-                                                      " values, got ", values.size()));
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!(values[i] >= 0 && values[i] <= 1)) {
-      return FieldError(absl::StrCat("type_one_errors[", i, "]"),
-                        absl::StrCat("must be in [0, 1], got ", values[i]));
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<TradeOff> ComputeTradeOff(const Composition& composition,
                                          const std::vector<double>& type_one_errors,
                                          const Options& options) {
-  RETURN_IF_ERROR(CheckTypeOneErrors(type_one_errors));
+  RETURN_IF_ERROR(CheckPoints(
+      "type_one_errors", type_one_errors, [](double x) { return x >= 0 && x <= 1; },
+      "must be in [0, 1]"));
   double least_alpha = 1;
   for (const double alpha : type_one_errors) {
     if (alpha > 0) least_alpha = std::fmin(least_alpha, alpha);

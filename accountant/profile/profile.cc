@@ -7,26 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "accountant/numeric/rounding.h"
 #include "accountant/profile/many_deltas.h"
+#include "accountant/profile/sampled_profile.h"
 #include "base/status.h"
 
 namespace dpledger::accountant::profile {
 namespace {
-
-absl::Status CheckPoints(const std::string& field, const std::vector<double>& values,
-                         bool (*inside)(double), const char* rule) {
-  if (values.size() > kGreatestPoints) {
-    return FieldError(
-        field, absl::StrCat("must have at most ", kGreatestPoints, " values, got ", values.size()));
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!inside(values[i])) {
-      return FieldError(absl::StrCat(field, "[", i, "]"), absl::StrCat(rule, ", got ", values[i]));
-    }
-  }
-  return absl::OkStatus();
-}
-
-bool InOpenUnitInterval(double x) { return x > 0 && x < 1; }
 
 // One answer a value.
 template <typename Ask>
@@ -49,6 +34,20 @@ void AddNew(const std::vector<T>& from, std::vector<T>& to) {
 }
 
 }  // namespace
+
+absl::Status CheckPoints(const std::string& field, const std::vector<double>& values,
+                         bool (*inside)(double), const char* rule) {
+  if (values.size() > kGreatestPoints) {
+    return FieldError(
+        field, absl::StrCat("must have at most ", kGreatestPoints, " values, got ", values.size()));
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!inside(values[i])) {
+      return FieldError(absl::StrCat(field, "[", i, "]"), absl::StrCat(rule, ", got ", values[i]));
+    }
+  }
+  return absl::OkStatus();
+}
 
 void Origin::Add(const Answer& answer) { Add(Origin{{answer.method}, answer.warnings}); }
 
@@ -81,7 +80,8 @@ absl::StatusOr<Answer> ComputeAdvantage(const Composition& composition, const Op
 absl::StatusOr<Curve> ComputeBayesSuccess(const Composition& composition,
                                           const std::vector<double>& priors,
                                           const Options& options) {
-  RETURN_IF_ERROR(CheckPoints("priors", priors, &InOpenUnitInterval, "must be in (0, 1)"));
+  RETURN_IF_ERROR(CheckPoints(
+      "priors", priors, [](double x) { return x > 0 && x < 1; }, "must be in (0, 1)"));
   return CurveOver(priors, options.limits, [&](double prior) -> absl::StatusOr<Answer> {
     const double rest = 1 - prior;
     const double large = std::fmax(prior, rest), small = std::fmin(prior, rest);

@@ -16,6 +16,10 @@ namespace dpledger::accountant::profile {
 // e^ε must stay a finite double.
 inline constexpr double kGreatestEpsilon = 700;
 
+// OK, or INVALID_ARGUMENT naming the first of `values` that is not `inside`; or for too many.
+absl::Status CheckPoints(const std::string& field, const std::vector<double>& values,
+                         bool (*inside)(double), const char* rule);
+
 class SampledProfile {
  public:
   // `composition` and `options` must outlive the profile. Once δ in a direction is below `nothing`
