@@ -61,7 +61,6 @@ class Line {
   double epsilon() const { return epsilon_; }
   // The standard deviation of the loss under the line's tilt when it was laid.
   double deviation() const { return deviation_; }
-  double log_mgf() const { return log_mgf_; }
 
  private:
   // The sum over the nodes: δ = e^{K(c) - cε}·value. slope = d log(value e^{-cε})/dε.

@@ -61,7 +61,6 @@ class Shell {
   bool Lay(double h);
   size_t nodes() const { return size_; }
   size_t cells() const { return edge_.empty() ? 0 : edge_.size() - 1; }  // of LogIntegral
-  double h() const { return h_; }
 
   // `weights`, unless null, gets the weights over their sum; Padded(nodes()) elements. `eta` > 0:
   // tail and quadrature are bounded, the latter by the strip of that height and |Im w| <= y.
