@@ -1,12 +1,12 @@
-"""Joins sources of one library into few files, which compile in a fraction of the time: most of what one source takes
+"""Joins sources of one target into few files, which compile in a fraction of the time: most of what one source takes
 is the headers that all of them read.
 
     join_sources.py FOLDER SOURCE...      writes FOLDER/1.cc, ..., and prints what to compile in place of the sources
 
 A joined file reads all headers, then the sources. No name of an anonymous namespace is seen by another source: where
 another one has the word too, a macro renames it while its own source is read. A source in which the word may stand for
-something else as well (after `.`, `->` or `::`, or as a header's) goes into another file. So do Highway's, which read
-themselves once for each processor.
+something else as well (after `.`, `->` or `::`, or as a header's) goes into another file. So do two that use one name
+of two places, and Highway's, which read themselves once for each processor.
 """
 import functools
 import pathlib
@@ -64,9 +64,12 @@ class Source:
         self.other = set(re.findall(r"(?:\.|->|::)\s*(?:template\s+)?([A-Za-z_]\w*)", code))
         self.other |= words_of_headers(re.findall(r'#include "([^"]+)"', text))
         self.own = _hidden_names(code)
+        self.used = {word: place for place, word in re.findall(r"\busing\s+([\w:]+)::(\w+)\s*;", code)}
 
     def clashes(self, other):
         """The names of `self` to rename beside `other`; None if that cannot be done."""
+        if any(other.used.get(word, place) != place for word, place in self.used.items()):
+            return None
         words = self.own & other.words
         return None if words & self.other else words
 
@@ -103,8 +106,8 @@ def _name_of(statement):
     found = re.match(r"using (\w+) =", statement)
     if found:
         return {found[1]}
-    if not statement or statement.startswith(("using ", "namespace ")):
-        return set()
+    if not statement or statement.startswith(("using ", "namespace ")) or re.match(r"[A-Z_]{2,} ?\(", statement):
+        return set()  # the last: TEST (Suite, Name)
     found = re.match(r"(?:enum (?:class )?|class |struct |union )(?:ABSL_\w+ |\[\[\w+\]\] )*(\w+)(?: final)?(?: ?:| ?$)",
                      statement)
     if found:
@@ -116,7 +119,7 @@ def _name_of(statement):
     # Variables, of which one statement may define several.
     plain, before = statement, None
     while plain != before:
-        plain, before = re.sub(r"\([^()]*\)|<[^<>]*>|\[[^\]]*\]", "", plain), plain
+        plain, before = re.sub(r"\([^()]*(?:\)|$)|<[^<>]*>|\[[^\]]*\]", "", plain), plain
     names = (re.search(r"([A-Za-z_]\w*) ?(?:ABSL_\w+ ?)?$", part.split("=")[0]) for part in plain.split(","))
     return {name[1] for name in names if name}
 

@@ -16,8 +16,8 @@
 namespace dpledger::accounting {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr int32_t kJson = DPLEDGER_ACCOUNTING_JSON;
 
@@ -115,7 +115,7 @@ TEST(Library, AnswersManyThreadsAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_THAT(same, testing::Each(20));
+  EXPECT_THAT(same, ::testing::Each(20));
 }
 
 }  // namespace

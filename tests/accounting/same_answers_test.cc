@@ -23,9 +23,9 @@ using accountant::FieldRule;
 using accountant::FromText;
 using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class SameAnswers : public testing::Test {
+class SameAnswers : public ::testing::Test {
  protected:
   // Asks both in binary, and the library by JSON too. The answer's code.
   template <typename Request, typename Response>

@@ -14,8 +14,8 @@
 namespace dpledger {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 // All that can be read at present.
 std::string Drain(int fd) {
@@ -29,7 +29,7 @@ std::string Drain(int fd) {
   return all;
 }
 
-class LogTest : public testing::TestWithParam<bool> {
+class LogTest : public ::testing::TestWithParam<bool> {
  protected:
   LogTest() {
     EXPECT_EQ(GetParam() ? ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_) : ::pipe(ends_), 0);
@@ -68,7 +68,7 @@ TEST_P(LogTest, OutlivesItsReader) {
   for (int i = 0; i < 3; ++i) log.Write(LogLevel::kInfo, "line");
 }
 
-INSTANTIATE_TEST_SUITE_P(PipeAndSocket, LogTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(PipeAndSocket, LogTest, ::testing::Bool());
 
 }  // namespace
 }  // namespace dpledger

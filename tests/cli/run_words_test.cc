@@ -80,9 +80,10 @@ TEST(RunWords, CalibrationFinishesTheLastEpoch) {
   const JsonObject partial = solve("4700");
   EXPECT_EQ(partial.Number("noiseMultiplier"), solve("4797").Number("noiseMultiplier"));
   EXPECT_GT(partial.Number("noiseMultiplier"), solve("4680").Number("noiseMultiplier") * 1.001);
-  EXPECT_THAT(partial.Texts("details.assumptions"),
-              testing::Contains("the epoch that 4700 steps leave unfinished counts as whole, which "
-                                "costs no less: 4797 steps"));
+  EXPECT_THAT(
+      partial.Texts("details.assumptions"),
+      ::testing::Contains("the epoch that 4700 steps leave unfinished counts as whole, which "
+                          "costs no less: 4797 steps"));
   ExpectUsage({"epsilon", "--delta", "1e-5", "--noise-multiplier", "1", "--scheme",
                "disjoint-batches", "--batch-size", "1", "--population", "1000000", "--steps",
                "1500000", "--adjacency", "zero-out"},

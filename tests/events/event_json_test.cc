@@ -10,7 +10,7 @@ namespace dpledger::accountant {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using testing::StartsWith;
+using ::testing::StartsWith;
 
 const char kLine[] =
     R"({"rounds":{"scheme":{"poisson":{"probability":0.01}},)"

@@ -22,20 +22,20 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using testing::EndsWith;
+using ::testing::EndsWith;
 
 v1::Event EventFromText(const std::string& text) { return FromText<v1::Event>(text); }
 
 // ---- Every rule, one test a row ----
 
-class EventRule : public testing::TestWithParam<FieldRule> {};
+class EventRule : public ::testing::TestWithParam<FieldRule> {};
 
 TEST_P(EventRule, IsCheckedAndNamed) {
   ExpectRule<v1::Event>(GetParam(),
                         [](const v1::Event& event) { return events::ValueOf(event).status(); });
 }
 
-INSTANTIATE_TEST_SUITE_P(EventProto, EventRule, testing::ValuesIn(EventRules()));
+INSTANTIATE_TEST_SUITE_P(EventProto, EventRule, ::testing::ValuesIn(EventRules()));
 
 // ---- The rules of the values themselves, which reach a C++ user without any message ----
 
@@ -89,7 +89,7 @@ TEST(EventValues, OutOfTheirDomainReachNoComposition) {
     history.Add("w", row.event);
     const absl::Status status = Resolve(history, Adjacency::kAddOrRemoveOne).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.message;
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(row.message));
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(row.message));
   }
   History history;
   history.Add("w", run);
@@ -327,14 +327,14 @@ TEST(EventValues, HaveEveryFieldOfTheirMessages) {
     for (const std::string& name : some) left.erase(name);
     return left;
   };
-  EXPECT_THAT(missing(back), testing::IsEmpty());
+  EXPECT_THAT(missing(back), ::testing::IsEmpty());
   std::erase_if(all, [](const std::string& name) {
     const std::vector<std::string> parts = absl::StrSplit(name, '.');
     const auto* type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(
         "dpledger.v1." + parts[0]);
     return type->FindFieldByName(parts[1])->message_type() != nullptr;
   });
-  EXPECT_THAT(missing(told), testing::IsEmpty());
+  EXPECT_THAT(missing(told), ::testing::IsEmpty());
 }
 
 // ---- Unset ----

@@ -20,7 +20,7 @@ using absl::StatusCode;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'041);
 
-testing::AssertionResult IsFieldError(const absl::Status& status, const std::string& message) {
+::testing::AssertionResult IsFieldError(const absl::Status& status, const std::string& message) {
   return IsError(status, StatusCode::kInvalidArgument, "INVALID_FIELD", message);
 }
 

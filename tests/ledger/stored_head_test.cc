@@ -46,7 +46,7 @@ Rows RowsOf(const LedgerHead& head, const std::string& first) {
 }
 
 // A ledger that two writers write in.
-class StoredHeads : public testing::Test {
+class StoredHeads : public ::testing::Test {
  protected:
   void SetUp() override {
     NewLedger made = Create(CreateRequest(kLedger), kNow).value();
@@ -67,7 +67,7 @@ class StoredHeads : public testing::Test {
   LedgerHead head_;
 };
 
-testing::AssertionResult IsNotAuthentic(const absl::Status& status) {
+::testing::AssertionResult IsNotAuthentic(const absl::Status& status) {
   return IsError(status, StatusCode::kDataLoss, "",
                  "is not as a server with this signing key left");
 }

@@ -38,7 +38,7 @@ WriterMap::Key KeyFrom(char seed) {
       *merkle::Ed25519PrivateKey::FromSeed(std::string(32, seed)), kHeadPurpose);
 }
 
-class AuthenticHeads : public testing::Test {
+class AuthenticHeads : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<LedgerStore>> Open(const HeadKeys& keys) const {
     return OpenEmbeddedStore({.folder = folder_.path() + "/store", .keys = keys});

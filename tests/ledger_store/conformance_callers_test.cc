@@ -17,7 +17,7 @@ using absl::StatusCode;
 const std::string kAlice = "token:alice";
 const std::string kBob = "spiffe://example.org/bob";
 
-testing::AssertionResult IsOfAnother(const absl::Status& status) {
+::testing::AssertionResult IsOfAnother(const absl::Status& status) {
   return IsError(status, StatusCode::kPermissionDenied, "WRITER_OF_ANOTHER_CALLER",
                  "writer: w belongs to another caller");
 }

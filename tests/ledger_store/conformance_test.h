@@ -2,7 +2,7 @@
 // engine's own test file instantiates them all:
 //
 //   INSTANTIATE_TEST_SUITE_P(Embedded, LedgerStoreConformance,
-//   testing::Values(&MakeEmbeddedEngine));
+//   ::testing::Values(&MakeEmbeddedEngine));
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ using EngineFactory = std::unique_ptr<Engine> (*)();
 // The first `size` entries of a ledger, and the root of their tree.
 LedgerPoint PointOf(LedgerStore& store, const std::string& name, uint64_t size);
 
-class LedgerStoreConformance : public testing::TestWithParam<EngineFactory> {
+class LedgerStoreConformance : public ::testing::TestWithParam<EngineFactory> {
  protected:
   void SetUp() override {
     engine_ = GetParam()();

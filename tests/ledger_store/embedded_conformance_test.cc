@@ -34,7 +34,7 @@ class EmbeddedEngine : public Engine {
 
 std::unique_ptr<Engine> MakeEmbeddedEngine() { return std::make_unique<EmbeddedEngine>(); }
 
-INSTANTIATE_TEST_SUITE_P(Embedded, LedgerStoreConformance, testing::Values(&MakeEmbeddedEngine));
+INSTANTIATE_TEST_SUITE_P(Embedded, LedgerStoreConformance, ::testing::Values(&MakeEmbeddedEngine));
 
 }  // namespace
 }  // namespace dpledger

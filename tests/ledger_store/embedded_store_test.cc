@@ -27,7 +27,7 @@ namespace {
 
 using absl::StatusCode;
 
-class EmbeddedStore : public testing::Test {
+class EmbeddedStore : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<LedgerStore>> Open() {
     EmbeddedOptions options;
@@ -244,7 +244,7 @@ struct Damage {
   const char* message;
 };
 
-class DamagedStore : public EmbeddedStore, public testing::WithParamInterface<Damage> {};
+class DamagedStore : public EmbeddedStore, public ::testing::WithParamInterface<Damage> {};
 
 TEST_P(DamagedStore, IsRefusedAtOpening) {
   MakeLedger();
@@ -313,7 +313,7 @@ const Damage kDamages[] = {
      "is missing"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Embedded, DamagedStore, testing::ValuesIn(kDamages),
+INSTANTIATE_TEST_SUITE_P(Embedded, DamagedStore, ::testing::ValuesIn(kDamages),
                          [](const auto& damage) { return damage.param.name; });
 
 // RocksDB's log of a closed store with 50 batches: nothing has been moved to sorted files yet.

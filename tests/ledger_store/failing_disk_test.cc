@@ -102,7 +102,7 @@ class FileSizeLimit {
   void (*const old_handler_)(int);
 };
 
-class FailingDisk : public testing::Test {
+class FailingDisk : public ::testing::Test {
  protected:
   std::unique_ptr<LedgerStore> Open(rocksdb::Env* env = nullptr) {
     EmbeddedOptions options;
@@ -114,7 +114,7 @@ class FailingDisk : public testing::Test {
     return *std::move(store);
   }
 
-  static testing::AssertionResult HasStopped(const absl::Status& status) {
+  static ::testing::AssertionResult HasStopped(const absl::Status& status) {
     return IsError(
         status, StatusCode::kUnavailable, "STORE_FAILED",
         "the store has stopped after an error of the disk and acknowledges nothing more");
@@ -268,7 +268,7 @@ TEST_F(FailingDisk, StartOnAFullDiskIsAnErrorAndThenWellAgain) {
     const auto store = OpenEmbeddedStore({.folder = folder_.path(), .clock = &clock_});
     if (store.ok()) continue;
     EXPECT_EQ(store.status().code(), StatusCode::kUnavailable) << store.status();
-    EXPECT_THAT(std::string(store.status().message()), testing::HasSubstr("File too large"));
+    EXPECT_THAT(std::string(store.status().message()), ::testing::HasSubstr("File too large"));
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/LOG"));
   EXPECT_EQ(Open()->Get(kLedger)->size(), 3u);

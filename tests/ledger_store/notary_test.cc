@@ -146,7 +146,7 @@ TEST_F(NotaryTest, SignsALedgerThatIsFarBehindPieceByPiece) {
     EXPECT_EQ(RegistryEntry(Latest(*notary, kLedger).head.last.index).registered().size(),
               sizes.back());
   }
-  EXPECT_THAT(sizes, testing::ElementsAre(300, 600, 900, 1000));
+  EXPECT_THAT(sizes, ::testing::ElementsAre(300, 600, 900, 1000));
   ExpectTreeOfEntries(*notary, kLedger);
 }
 
@@ -168,7 +168,7 @@ TEST_F(NotaryTest, LedgersThatAreAlwaysBusyKeepNobodyWaiting) {
 }
 
 // The head's root and the entries' bytes disagree, wherever the changed entry lies.
-class ChangedEntry : public NotaryTest, public testing::WithParamInterface<uint64_t> {};
+class ChangedEntry : public NotaryTest, public ::testing::WithParamInterface<uint64_t> {};
 
 TEST_P(ChangedEntry, IsNotSignedWhileTheOthersAre) {
   Create(kLedger);
@@ -198,7 +198,7 @@ TEST_P(ChangedEntry, IsNotSignedWhileTheOthersAre) {
                       "is damaged, and not signed any more"));
   EXPECT_EQ(Latest(*notary, kLedger).checkpoint.size, 1u);
 }
-INSTANTIATE_TEST_SUITE_P(FirstMiddleLast, ChangedEntry, testing::Values(1, 250, 500));
+INSTANTIATE_TEST_SUITE_P(FirstMiddleLast, ChangedEntry, ::testing::Values(1, 250, 500));
 
 TEST_F(NotaryTest, ChangedTilesAreNotCarriedOn) {
   Create(kLedger);

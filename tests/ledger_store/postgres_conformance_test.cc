@@ -62,7 +62,7 @@ TEST(CommitQueue, ReleasedRequestsCountNoMore) {
   EXPECT_FALSE(third.operations.at(0).is_refusal());
 }
 
-INSTANTIATE_TEST_SUITE_P(Postgres, LedgerStoreConformance, testing::Values(&MakePostgresEngine));
+INSTANTIATE_TEST_SUITE_P(Postgres, LedgerStoreConformance, ::testing::Values(&MakePostgresEngine));
 
 }  // namespace
 }  // namespace dpledger

@@ -61,7 +61,7 @@ class PostgresHeads : public ::testing::Test {
 };
 PostgresServer* PostgresHeads::server_ = nullptr;
 
-testing::AssertionResult IsForged(const absl::Status& status) {
+::testing::AssertionResult IsForged(const absl::Status& status) {
   return IsError(status, StatusCode::kDataLoss, "",
                  "is not as a server with this signing key left");
 }

@@ -241,7 +241,7 @@ TEST_F(StartCheck, OriginIsKept) {
                       "is signed as ledgers.example/eu, and that name cannot change"));
 }
 
-class KeyFile : public testing::Test {
+class KeyFile : public ::testing::Test {
  protected:
   std::string path() const { return folder_.path() + "/key"; }
   TempFolder folder_;

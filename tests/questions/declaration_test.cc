@@ -86,13 +86,13 @@ std::vector<accountant::FieldRule> DeclarationRules() {
   };
 }
 
-class DeclarationRule : public testing::TestWithParam<accountant::FieldRule> {};
+class DeclarationRule : public ::testing::TestWithParam<accountant::FieldRule> {};
 
 TEST_P(DeclarationRule, IsCheckedAndNamed) {
   accountant::ExpectRule<v1::Declaration>(GetParam(), events::CheckDeclaration);
 }
 
-INSTANTIATE_TEST_SUITE_P(LedgerProto, DeclarationRule, testing::ValuesIn(DeclarationRules()));
+INSTANTIATE_TEST_SUITE_P(LedgerProto, DeclarationRule, ::testing::ValuesIn(DeclarationRules()));
 
 TEST(Declaration, UnknownFieldsAreRefusedByPathAndNumber) {
   auto declaration =

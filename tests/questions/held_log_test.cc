@@ -19,7 +19,7 @@ std::string GrantTo(const std::string& ledger) {
                       "' plan { mechanism { gaussian { noise_multiplier: 1 } } }");
 }
 
-class HeldLogTest : public testing::Test {
+class HeldLogTest : public ::testing::Test {
  protected:
   absl::Status Add(const std::string& body) {
     auto entry = accountant::FromText<v1::LedgerEntry>(body);

@@ -11,7 +11,7 @@
 namespace dpledger::questions {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
 

@@ -31,7 +31,7 @@ class NothingSigned : public SignedLogs {
 };
 
 // A record of three months, made up at random, in the store of a running server.
-class AccessHistoryTest : public testing::Test {
+class AccessHistoryTest : public ::testing::Test {
  protected:
   AccessHistoryTest() : history_(&running_.ledger_store(), &logs_) {
     std::mt19937 random(7);

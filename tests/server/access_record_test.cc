@@ -16,13 +16,13 @@
 namespace dpledger::server {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 constexpr char kNovember[] = "projects/access-record/ledgers/2026-11";
 constexpr char kDecember[] = "projects/access-record/ledgers/2026-12";
 
 // A store that a running server keeps, and a record of its own in it.
-class AccessRecordTest : public testing::Test {
+class AccessRecordTest : public ::testing::Test {
  protected:
   AccessRecordTest() {
     clock_.Set(absl::FromCivil(absl::CivilMinute(2026, 11, 22, 17, 5), absl::UTCTimeZone()));

@@ -19,11 +19,11 @@ namespace {
 
 using accountant::FromText;
 using grpc::StatusCode;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using Accounting = v1::AccountingService::Stub;
 
 constexpr char kOther[] = "projects/q/ledgers/b";
@@ -50,7 +50,7 @@ v1::ComputeEpsilonRequest AboutLedgers(const std::vector<std::string>& ledgers) 
   return request;
 }
 
-class AccountingTest : public testing::Test {
+class AccountingTest : public ::testing::Test {
  protected:
   explicit AccountingTest(const ServerOptions& options = RunningServer::SigningOnDemand())
       : running_(options) {}

@@ -41,7 +41,7 @@ std::vector<Hash> ToHashes(const Field& field) {
   return hashes;
 }
 
-class AuditTest : public testing::Test {
+class AuditTest : public ::testing::Test {
  protected:
   AuditTest() { running_.Create(kLedger); }
 

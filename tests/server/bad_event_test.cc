@@ -23,7 +23,7 @@ std::pair<std::string, std::string> Split(const std::string& message) {
   return {message.substr(0, colon), message.substr(colon + 2)};
 }
 
-class BadEvent : public testing::Test {
+class BadEvent : public ::testing::Test {
  protected:
   BadEvent() { running_.Create(kLedger); }
 

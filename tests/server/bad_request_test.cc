@@ -23,7 +23,7 @@ using Accounting = v1::AccountingService::Stub;
 
 constexpr char kUnknownLedger[] = "projects/p/ledgers/unknown";
 
-class BadRequest : public testing::Test {
+class BadRequest : public ::testing::Test {
  protected:
   BadRequest() { running_.Create(kLedger); }
 
@@ -144,7 +144,7 @@ TEST_F(BadRequest, MessageOverTheLimitIsRefused) {
   for (int i = 0; i < 1100; ++i) AddNote(batch, std::string(4096, 'x'));
   const grpc::Status status = Append(batch);
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);  // gRPC's own: no ErrorInfo
-  EXPECT_THAT(status.error_message(), testing::HasSubstr("larger than max"));
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("larger than max"));
   EXPECT_EQ(Size(), 1u);
 }
 
@@ -334,7 +334,7 @@ TEST_F(BadRequest, PagesAreLimited) {
   read.set_first_sequence(2);
   const grpc::Status status = Call(running_.ledgers(), &Ledgers::ReadEntries, read);
   EXPECT_EQ(status.error_code(), StatusCode::OUT_OF_RANGE);
-  EXPECT_THAT(status.error_message(), testing::HasSubstr("first_sequence: must be at most 1"));
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("first_sequence: must be at most 1"));
 }
 
 // ---- Questions ----

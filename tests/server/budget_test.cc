@@ -22,7 +22,7 @@ namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr char kMixture[] =
     "mixture { epsilon: 4 delta: 1e-6 orders: 2 orders: 4 orders: 8 orders: 16 orders: 32 }";
@@ -40,7 +40,7 @@ v1::Event Gaussian(double z) {
   return event;
 }
 
-class BudgetTest : public testing::Test {
+class BudgetTest : public ::testing::Test {
  protected:
   BudgetTest() { Open(); }
   ~BudgetTest() override { gate_->Stop(); }
@@ -347,7 +347,7 @@ TEST_F(BudgetTest, EachBlockHasTheWholeBound) {
   // All blocks' plans together are more than the bound; what any unit can lose is not.
   const v1::ComputeEpsilonResponse budget = rig_.Answer({"budget"});
   EXPECT_NEAR(budget.details().filter_spending(0).spent(), 1, 1e-9);
-  EXPECT_THAT(budget.details().assumptions(), testing::Contains(HasSubstr("in one block")));
+  EXPECT_THAT(budget.details().assumptions(), ::testing::Contains(HasSubstr("in one block")));
   // A fork is on its parent's blocks.
   rig_.Fork("autumn", SizeOf("autumn"), "child");
   ExpectExceeded(Grant("child", {Gaussian(1)}), "");

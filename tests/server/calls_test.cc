@@ -277,7 +277,7 @@ TEST(Health, WatchTellsEachChange) {
 
 // ---- Reflection ----
 
-class Reflection : public testing::Test {
+class Reflection : public ::testing::Test {
  protected:
   using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
   using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
@@ -304,7 +304,7 @@ TEST_F(Reflection, ListsTheServices) {
   std::vector<std::string> names;
   for (const auto& service : response.list_services_response().service())
     names.push_back(service.name());
-  EXPECT_THAT(names, testing::UnorderedElementsAre(
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre(
                          "dpledger.v1.LedgerService", "dpledger.v1.AccountingService",
                          "dpledger.v1.AuditService", "dpledger.v1.AdminService",
                          "dpledger.v1.RecomputeService", "dpledger.v1.StatementService",

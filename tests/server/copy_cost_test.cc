@@ -7,11 +7,11 @@ namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class CopyCostTest : public testing::Test {
+class CopyCostTest : public ::testing::Test {
  protected:
   void MakeOriginal() {
     there_.Create("original");

@@ -38,7 +38,7 @@ TEST(WorkerPool, RefusesMoreThanItsQueueAndRunsWhatItTook) {
   EXPECT_EQ(run, 3);
 }
 
-class LogTest : public testing::Test {
+class LogTest : public ::testing::Test {
  protected:
   LogTest() { EXPECT_EQ(pipe(pipe_), 0); }
   ~LogTest() override {
@@ -62,7 +62,7 @@ TEST_F(LogTest, LineIsOneJsonObject) {
              {"good", true},
              {"endless", std::numeric_limits<double>::infinity()}});
   EXPECT_THAT(Written(),
-              testing::MatchesRegex(
+              ::testing::MatchesRegex(
                   R"(\{"time":"[-0-9]+T[:0-9]+\.[0-9]{3}Z","level":"warning","event":"odd",)"
                   R"("text":"a \\"b\\"\\\\\\u000a\\u0001","count":-3,"ratio":0.5,"good":true,)"
                   R"("endless":"inf"\}
@@ -73,7 +73,7 @@ TEST_F(LogTest, LinesBelowTheLevelAreDropped) {
   const Log log(LogLevel::kWarning, pipe_[1]);
   log.Write(LogLevel::kInfo, "quiet");
   log.Write(LogLevel::kError, "loud");
-  EXPECT_THAT(Written(), testing::Not(testing::HasSubstr("quiet")));
+  EXPECT_THAT(Written(), ::testing::Not(::testing::HasSubstr("quiet")));
 }
 
 }  // namespace

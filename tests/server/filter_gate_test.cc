@@ -15,7 +15,7 @@ namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Unsampled, of this noise multiplier: ρ = 1/(2z²).
 v1::Event Gaussian(double z) {
@@ -49,7 +49,7 @@ constexpr char kRho[] = "zcdp { rho: 1 }";
 constexpr char kMixture[] =
     "mixture { epsilon: 2 delta: 1e-6 orders: 2 orders: 4 orders: 8 orders: 16 orders: 32 }";
 
-class FilterGateTest : public testing::Test {
+class FilterGateTest : public ::testing::Test {
  protected:
   FilterGateTest() { Open(); }
   ~FilterGateTest() override { gate_->Stop(); }

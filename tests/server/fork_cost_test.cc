@@ -7,15 +7,15 @@ namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 void Independent(v1::Declaration& declaration) { declaration.set_plan_independent(true); }
 
 // A parent of 100 and 50 rounds, in its entries 1 and 2.
-class ForkCostTest : public testing::Test {
+class ForkCostTest : public ::testing::Test {
  protected:
   void MakeParent(const std::function<void(v1::Declaration&)>& declare = nullptr) {
     rig_.Create("parent", declare);

@@ -156,7 +156,7 @@ class KnownWriters : public ::testing::Test {
         static_cast<size_t>(::pread(::fileno(log_file_.get()), text.data(), text.size(), 0)));
     return absl::StrSplit(text, '\n');
   }
-  static testing::AssertionResult IsOfAnother(const grpc::Status& status) {
+  static ::testing::AssertionResult IsOfAnother(const grpc::Status& status) {
     return IsError(status, StatusCode::PERMISSION_DENIED, "WRITER_OF_ANOTHER_CALLER",
                    "writer: w belongs to another caller");
   }

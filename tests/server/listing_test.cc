@@ -701,7 +701,7 @@ TEST_F(Listing, WatchGoesOnFromItsToken) {
   running_.Create("projects/q/ledgers/b");
   running_.Create(Name("c"));
   again.Until(Name("c"), 1);
-  EXPECT_THAT(again.seen, testing::Not(testing::Contains("projects/q/ledgers/b")));
+  EXPECT_THAT(again.seen, ::testing::Not(::testing::Contains("projects/q/ledgers/b")));
 }
 
 // The first is found at the beginning, the second while the watch runs, the third never: the server
@@ -726,7 +726,7 @@ TEST_F(Listing, WatchTellsOfChangedLedgersThatTheFilterDoesNotFind) {
     Rounds(id, 1);
   }
   std::set<std::string> gone = left(watch, Name("b"));
-  EXPECT_THAT(gone, testing::IsSupersetOf({Name("a"), Name("c")}));
+  EXPECT_THAT(gone, ::testing::IsSupersetOf({Name("a"), Name("c")}));
   // Who comes back with the token may have what he had then.
   Watch again(running_, token, "size < 3");
   EXPECT_TRUE(left(again, Name("b")).contains(Name("a")));

@@ -9,15 +9,15 @@ namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Of 2000 rounds at q .01 and noise multiplier 1, at delta 1e-5.
 constexpr double kOf2000 = 3.7230595365503545;
 
-class OdometerTest : public testing::Test {
+class OdometerTest : public ::testing::Test {
  protected:
   void Rounds(const std::string& id, uint64_t count) { rig_.Append(id, {RoundsEvent(count)}); }
   void Expect2000(const v1::ComputeEpsilonResponse& answer) {

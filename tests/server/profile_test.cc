@@ -21,7 +21,7 @@ constexpr char kGaussian[] =
     "subject { events { rounds { scheme { full_batch {} } "
     "queries { l2_norm_bound: 1 noise_stddev: 1 } count: 1 } } } ";
 
-class ProfileCalls : public testing::Test {
+class ProfileCalls : public ::testing::Test {
  protected:
   grpc::Status Profile(const std::string& text) {
     profile_.Clear();

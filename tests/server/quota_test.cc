@@ -23,7 +23,7 @@ namespace dpledger::server {
 namespace {
 
 using grpc::StatusCode;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // ---- Turns ----
 
@@ -163,7 +163,7 @@ TEST(WorkerPool, PartiesTakeTurns) {
 
 constexpr size_t kMegabyte = 1'000'000;
 
-class QuotasTest : public testing::Test {
+class QuotasTest : public ::testing::Test {
  protected:
   TestClock clock_;
   Quotas quotas_{{.questions = 2, .question_seconds = 6, .bytes = 10 * kMegabyte}, &clock_};

@@ -17,7 +17,7 @@ namespace {
 constexpr int kLedgers = 230;
 const std::string kAll = "request_id: 'a' parent: 'projects/p'";
 
-class SharedRecompute : public testing::Test {
+class SharedRecompute : public ::testing::Test {
  protected:
   SharedRecompute() {
     for (std::unique_ptr<LedgerStore>* store : {&one_, &two_}) {

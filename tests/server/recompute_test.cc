@@ -22,7 +22,7 @@ using v1::Operation;
 
 const std::string kAll = "request_id: 'a' parent: 'projects/-'";
 
-class RecomputeTest : public testing::Test {
+class RecomputeTest : public ::testing::Test {
  protected:
   RecomputeTest() { store_ = Must(OpenEmbeddedStore({.folder = folder_.path()})); }
 
@@ -281,7 +281,7 @@ TEST(SaidAnswers, StandInOrderEachOnceWithWhatTheyGaveBack) {
   });
   std::vector<std::string> by;
   for (const v1::SaidAnswer& one : said) by.push_back(one.operation());
-  EXPECT_THAT(by, testing::ElementsAre("o1", "o1", "o3", "o4", "o2", "o5"));
+  EXPECT_THAT(by, ::testing::ElementsAre("o1", "o1", "o3", "o4", "o2", "o5"));
   EXPECT_EQ(said[4].given_back(), 1);
   EXPECT_EQ(said[5].given_back(), -.5);
   for (const int first : {0, 1, 2, 3}) EXPECT_FALSE(said[first].has_given_back()) << first;

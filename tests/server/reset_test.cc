@@ -95,7 +95,7 @@ class RawConnection {
   const int fd_;
 };
 
-class Reset : public testing::TestWithParam<const char*> {};
+class Reset : public ::testing::TestWithParam<const char*> {};
 
 // An attacker who dials again whenever its connection is ended. Without the front's count, 60,000
 // of these calls took 800 MB: 10 KB for each that waits to be looked at.
@@ -132,16 +132,16 @@ TEST_P(Reset, TakesNoMemoryAndHurtsNobodyElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Reset,
-                         testing::Values("/dpledger.v1.LedgerService/AppendBatch",
-                                         "/dpledger.v1.LedgerService/Append",
-                                         "/dpledger.v1.AccountingService/ComputeEpsilon",
-                                         "/grpc.health.v1.Health/Check",
-                                         "/grpc.health.v1.Health/Watch", "/no.such/Method"));
+                         ::testing::Values("/dpledger.v1.LedgerService/AppendBatch",
+                                           "/dpledger.v1.LedgerService/Append",
+                                           "/dpledger.v1.AccountingService/ComputeEpsilon",
+                                           "/grpc.health.v1.Health/Check",
+                                           "/grpc.health.v1.Health/Watch", "/no.such/Method"));
 
 // ---- Windows that never open ----
 
 // A client that asks for large answers and lets none of their bytes come.
-class ShutWindow : public testing::Test {
+class ShutWindow : public ::testing::Test {
  protected:
   static constexpr int kCalls = 200;
   static constexpr size_t kAnswerBytes = 1'000'000;

@@ -91,36 +91,36 @@ google::rpc::ErrorInfo ErrorInfoOf(const grpc::Status& status) {
   return info;
 }
 
-testing::AssertionResult IsError(const grpc::Status& status, grpc::StatusCode code,
-                                 const std::string& reason, const std::string& message) {
+::testing::AssertionResult IsError(const grpc::Status& status, grpc::StatusCode code,
+                                   const std::string& reason, const std::string& message) {
   const google::rpc::ErrorInfo info = ErrorInfoOf(status);
   if (status.error_code() == code && info.domain() == "dpledger" && info.reason() == reason &&
       absl::StrContains(status.error_message(), message)) {
-    return testing::AssertionSuccess();
+    return ::testing::AssertionSuccess();
   }
-  return testing::AssertionFailure()
+  return ::testing::AssertionFailure()
          << "got code " << status.error_code() << ", \"" << status.error_message()
          << "\", ErrorInfo {" << info.ShortDebugString() << "}";
 }
 
-testing::AssertionResult IsFieldError(const grpc::Status& status, const std::string& field,
-                                      const std::string& rule) {
+::testing::AssertionResult IsFieldError(const grpc::Status& status, const std::string& field,
+                                        const std::string& rule) {
   const auto metadata = ErrorInfoOf(status).metadata();
   const auto named = metadata.find("field");
   if (named == metadata.end() || named->second != field) {
-    return testing::AssertionFailure()
+    return ::testing::AssertionFailure()
            << "names the field " << (named == metadata.end() ? "(none)" : named->second) << " in \""
            << status.error_message() << "\", code " << status.error_code();
   }
-  const testing::AssertionResult result = IsError(status, grpc::StatusCode::INVALID_ARGUMENT,
-                                                  "INVALID_FIELD", absl::StrCat(field, ": "));
+  const ::testing::AssertionResult result = IsError(status, grpc::StatusCode::INVALID_ARGUMENT,
+                                                    "INVALID_FIELD", absl::StrCat(field, ": "));
   return result ? IsError(status, grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD", rule)
                 : result;
 }
 
-testing::AssertionResult IsOk(const grpc::Status& status) {
-  if (status.ok()) return testing::AssertionSuccess();
-  return testing::AssertionFailure()
+::testing::AssertionResult IsOk(const grpc::Status& status) {
+  if (status.ok()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
          << "code " << status.error_code() << ": " << status.error_message();
 }
 

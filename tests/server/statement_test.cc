@@ -25,9 +25,9 @@ namespace {
 
 using accountant::FromText;
 using grpc::StatusCode;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kOne = "projects/p/ledgers/one";
 const std::string kTwo = "projects/p/ledgers/two";
@@ -48,7 +48,7 @@ const std::string kSampling20 =
     "records";
 const std::string kNoise = "noise multiplier 1 in every round";
 
-class StatementTest : public testing::Test {
+class StatementTest : public ::testing::Test {
  protected:
   StatementTest() : statements_(v1::StatementService::NewStub(running_.channel())) {}
 

@@ -9,9 +9,9 @@ namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 constexpr uint64_t kRounds = 6000;
 constexpr uint64_t kSize = 2 * kRounds + 3;  // with the declaration and two mechanisms
@@ -28,7 +28,7 @@ v1::Event TrainerRounds(uint64_t count) {
 }
 
 // A ledger "run" of 12,003 entries, the last round of which is open: enough for a table.
-class StoredHistoryTest : public testing::Test {
+class StoredHistoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     rig_.Create("run");
