@@ -51,13 +51,20 @@ const AllocatedGaussian* OneReplaced(const Composition& composition) {
   return epoch.replaced && epoch.count == 1 ? &epoch : nullptr;
 }
 
+struct Frame {
+  double most, tail;  // the greatest value there is; what a sketch may cut
+  double relative_gap;
+  const Limits& limits;
+  EpochLaws* laws;
+};
+
 // Answers by the loss grid; an epoch alone by itself, and Gaussians where no grid is fine enough by
-// their Rényi curve. `most`: the greatest value there is. `tail`: what a sketch may cut.
+// their Rényi curve.
 template <typename OfOne, typename OnGrid, typename ByCurve>
-absl::StatusOr<Bounds> Answered(const Composition& composition, double most, double tail,
-                                double relative_gap, const Limits& limits, EpochLaws* shared,
+absl::StatusOr<Bounds> Answered(const Composition& composition, const Frame& frame,
                                 const OfOne& of_one, const OnGrid& on_grid,
                                 const ByCurve& by_curve) {
+  const auto& [most, tail, relative_gap, limits, shared] = frame;
   RETURN_IF_ERROR(CheckApplies(composition));
   RETURN_IF_ERROR(limits.Check());
   EpochLaws unshared;
@@ -145,86 +152,93 @@ double HoldsBelow(const Surely& surely, double top, double tolerance) {
   return holds;
 }
 
+// If ε is near the greatest loss, the saddle is far out. A tilt that resolves no more than the
+// width that the interval may have shows the same.
+double Blunted(double relative_gap, double tilt, double at) {
+  return at > 0 ? std::fmin(tilt, 100 / (relative_gap * at)) : tilt;
+}
+
+// Makes it a question about ε(delta). `sketch` and `limits` must outlive it.
+void AskEpsilon(double delta, double relative_gap, const Sketch& sketch, const Limits& limits,
+                Question& question) {
+  const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
+  question.expect = [=, &sketch](Direction in) {
+    Sketch::Estimate e = sketch.AtDelta(in, log_delta_down);
+    e.tilt = Blunted(relative_gap, e.tilt, e.epsilon);
+    return e;
+  };
+  question.value = [](const Sketch::Estimate& e) { return e.epsilon; };
+  question.mesh = [=, &sketch](Direction in, const Sketch::Estimate& e) {
+    const double epsilon = e.epsilon > 0 ? e.epsilon : 0.3 * std::sqrt(e.at.variance);
+    return sketch.Mesh(in, e.tilt, relative_gap * epsilon / (e.tilt + 1));
+  };
+  question.upper = [=, &limits, &question](const DirectedLosses& losses,
+                                           Sketch::Estimate& e) -> absl::StatusOr<double> {
+    const double limit = losses.GreatestLoss();
+    if (losses.InfiniteMass(Side::kUpper) > delta) return kInfinity;
+    if (losses.Empty()) return 0;
+    if (e.from_bounds) e.tilt = Blunted(relative_gap, losses.Tilt(e.epsilon, e.tilt), e.epsilon);
+    double upper = kInfinity;
+    for (int i = 0; i < 3; ++i) {
+      ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, e.tilt, limits));
+      const auto too_much = [&](double at) { return composed.LogDeltaUp(at) - log_delta_down; };
+      const double tolerance = std::fmax(1e-14, 1e-3 * relative_gap) * e.epsilon + 1e-18;
+      double found = FallsBelow(too_much, e.epsilon, -(e.tilt + 0.5), tolerance, limit);
+      if (found == limit && !(too_much(limit) <= 0)) found = kInfinity;
+      upper = std::fmin(upper, found);
+      // A tilt for an ε more than two standard deviations away loses digits: once more from what
+      // was found.
+      const double sd = std::sqrt(losses.LogMgf(e.tilt).variance);
+      if (!std::isfinite(upper) ||
+          std::fabs(upper - e.epsilon) <= 2 * sd + 0.1 * relative_gap * upper)
+        break;
+      e.epsilon = upper;
+      e.tilt = Blunted(relative_gap, losses.Tilt(upper, e.tilt), upper);
+    }
+    if (upper > 0 && std::isfinite(upper)) {
+      e.epsilon = upper;
+      e.from_bounds = true;
+    }
+    return upper;
+  };
+  question.lower = [=, &limits, &question](const DirectedLosses& losses, const Sketch::Estimate& e,
+                                           double upper) -> absl::StatusOr<double> {
+    if (losses.InfiniteMass(Side::kLower) > delta) return kInfinity;
+    if (losses.Empty() || !std::isfinite(upper)) return 0;
+    const auto surely = [&](double tilt, double top) -> absl::StatusOr<double> {
+      ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, tilt, limits));
+      return HoldsBelow([&](double at) { return composed.LogDeltaDown(at) > log_delta_up; }, top,
+                        relative_gap * upper);
+    };
+    ASSIGN_OR_RETURN(const double found, surely(e.tilt, upper));
+    if (upper - found <= 0.5 * upper) return found;
+    // The lower pairs are far from the upper ones: they have a saddle of their own.
+    Sketch below;
+    for (const DirectedLoss& loss : losses.losses()) {
+      below.Add(loss, losses.step(), Direction::kRemove);
+    }
+    const Sketch::Estimate own = below.AtDelta(Direction::kRemove, log_delta_up);
+    const double spread = 2 * std::sqrt(own.at.variance) + 3 / own.tilt;
+    ASSIGN_OR_RETURN(const double again, surely(Blunted(relative_gap, own.tilt, own.epsilon),
+                                                std::fmin(std::fmin(upper, losses.GreatestLoss()),
+                                                          own.epsilon + spread)));
+    return std::fmax(found, again);
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<Bounds> Epsilon(const Composition& composition, double delta, double relative_gap,
                                const Limits& limits, std::optional<Direction> direction,
                                EpochLaws* laws) {
-  const double log_delta_down = LogDown(delta), log_delta_up = LogUp(delta);
   const double tail = TailMass(composition, std::log(delta));
   const auto on_grid = [&](const Steps& steps, const Sketch& sketch,
                            Question& question) -> absl::StatusOr<Bounds> {
-    // If ε is near the greatest loss, the saddle is far out. A tilt that resolves no more than the
-    // width that the interval may have shows the same.
-    const auto blunted = [relative_gap](double tilt, double at) {
-      return at > 0 ? std::fmin(tilt, 100 / (relative_gap * at)) : tilt;
-    };
-    question.expect = [&](Direction in) {
-      Sketch::Estimate e = sketch.AtDelta(in, log_delta_down);
-      e.tilt = blunted(e.tilt, e.epsilon);
-      return e;
-    };
-    question.value = [](const Sketch::Estimate& e) { return e.epsilon; };
-    question.mesh = [&](Direction in, const Sketch::Estimate& e) {
-      const double epsilon = e.epsilon > 0 ? e.epsilon : 0.3 * std::sqrt(e.at.variance);
-      return sketch.Mesh(in, e.tilt, relative_gap * epsilon / (e.tilt + 1));
-    };
-    question.upper = [&](const DirectedLosses& losses,
-                         Sketch::Estimate& e) -> absl::StatusOr<double> {
-      const double limit = losses.GreatestLoss();
-      if (losses.InfiniteMass(Side::kUpper) > delta) return kInfinity;
-      if (losses.Empty()) return 0;
-      if (e.from_bounds) e.tilt = blunted(losses.Tilt(e.epsilon, e.tilt), e.epsilon);
-      double upper = kInfinity;
-      for (int i = 0; i < 3; ++i) {
-        ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, e.tilt, limits));
-        const auto too_much = [&](double at) { return composed.LogDeltaUp(at) - log_delta_down; };
-        const double tolerance = std::fmax(1e-14, 1e-3 * relative_gap) * e.epsilon + 1e-18;
-        double found = FallsBelow(too_much, e.epsilon, -(e.tilt + 0.5), tolerance, limit);
-        if (found == limit && !(too_much(limit) <= 0)) found = kInfinity;
-        upper = std::fmin(upper, found);
-        // A tilt for an ε more than two standard deviations away loses digits: once more from what
-        // was found.
-        const double sd = std::sqrt(losses.LogMgf(e.tilt).variance);
-        if (!std::isfinite(upper) ||
-            std::fabs(upper - e.epsilon) <= 2 * sd + 0.1 * relative_gap * upper)
-          break;
-        e.epsilon = upper;
-        e.tilt = blunted(losses.Tilt(upper, e.tilt), upper);
-      }
-      if (upper > 0 && std::isfinite(upper)) {
-        e.epsilon = upper;
-        e.from_bounds = true;
-      }
-      return upper;
-    };
-    question.lower = [&](const DirectedLosses& losses, const Sketch::Estimate& e,
-                         double upper) -> absl::StatusOr<double> {
-      if (losses.InfiniteMass(Side::kLower) > delta) return kInfinity;
-      if (losses.Empty() || !std::isfinite(upper)) return 0;
-      const auto surely = [&](double tilt, double top) -> absl::StatusOr<double> {
-        ASSIGN_OR_RETURN(const Composed composed, question.Compose(losses, tilt, limits));
-        return HoldsBelow([&](double at) { return composed.LogDeltaDown(at) > log_delta_up; }, top,
-                          relative_gap * upper);
-      };
-      ASSIGN_OR_RETURN(const double found, surely(e.tilt, upper));
-      if (upper - found <= 0.5 * upper) return found;
-      // The lower pairs are far from the upper ones: they have a saddle of their own.
-      Sketch below;
-      for (const DirectedLoss& loss : losses.losses()) {
-        below.Add(loss, losses.step(), Direction::kRemove);
-      }
-      const Sketch::Estimate own = below.AtDelta(Direction::kRemove, log_delta_up);
-      const double spread = 2 * std::sqrt(own.at.variance) + 3 / own.tilt;
-      ASSIGN_OR_RETURN(const double again, surely(blunted(own.tilt, own.epsilon),
-                                                  std::fmin(std::fmin(upper, losses.GreatestLoss()),
-                                                            own.epsilon + spread)));
-      return std::fmax(found, again);
-    };
+    AskEpsilon(delta, relative_gap, sketch, limits, question);
     return Refine(steps, sketch, Asked(direction, steps), question, tail, relative_gap, limits);
   };
   return Answered(
-      composition, kInfinity, tail, relative_gap, limits, laws,
+      composition, Frame{kInfinity, tail, relative_gap, limits, laws},
       [&](const AllocatedGaussian& epoch, EpochLaws& own) {
         return EpsilonOfOne(epoch, delta, relative_gap, own, limits);
       },
@@ -273,7 +287,7 @@ absl::StatusOr<Bounds> Delta(const Composition& composition, double epsilon, dou
     return Refine(steps, sketch, Asked(direction, steps), question, tail, relative_gap, limits);
   };
   return Answered(
-      composition, 1, /*tail=*/1e-20, relative_gap, limits, laws,
+      composition, Frame{1, /*tail=*/1e-20, relative_gap, limits, laws},
       [&](const AllocatedGaussian& epoch, EpochLaws& own) {
         return DeltaOfOne(epoch, epsilon, relative_gap, own, limits);
       },

@@ -15,7 +15,6 @@ inline const std::vector<Bound> kLongFunctions = {
     {"hole.cc:Hole::At", 72},
     {"lower.cc:Shares::Lower", 102},
     {"pair_loss.cc:PairLoss::PutOnLine", 74},
-    {"pld.cc:EpsilonOver", 101},
     {"refine.cc:Refine", 111},
     {"selection_profile.cc:SelectionProfile::SelectionProfile", 81},
     {"shares.cc:Shares::Of", 142},
