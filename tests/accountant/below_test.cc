@@ -13,9 +13,9 @@
 namespace dpledger::accountant {
 namespace {
 
-using testing::Contains;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

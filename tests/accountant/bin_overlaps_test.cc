@@ -86,7 +86,7 @@ TEST(BinOverlaps, AreThoseOfTheColumns) {
   for (const uint64_t steps : {1, 2, 7, 12, 33}) {
     for (const uint64_t bins : {1, 2, 3, 5, 12, 32}) {
       if (bins > steps) continue;
-      SCOPED_TRACE(testing::Message() << steps << " steps, " << bins << " bins");
+      SCOPED_TRACE(::testing::Message() << steps << " steps, " << bins << " bins");
       for (std::vector<double> coefficients :
            std::vector<std::vector<double>>{{3}, {2, 1, .5}, {1, 1, .7, .7, .6, .1, .1}}) {
         coefficients.resize(std::min<size_t>(coefficients.size(), steps));

@@ -32,7 +32,7 @@ TEST(DirectedLosses, SumOverBlocksThatCount) {
     for (const double step : {1e-4, 0.01, 0.5}) {
       const DirectedLosses losses({loss}, step);
       for (const double s : {-40.0, -3.0, 0.0, 1e-3, 2.0, 25.0, 700.0, 1e5}) {
-        SCOPED_TRACE(testing::Message() << atoms << " atoms, step " << step << ", s " << s);
+        SCOPED_TRACE(::testing::Message() << atoms << " atoms, step " << step << ", s " << s);
         long double greatest = -INFINITY, sum = 0, first = 0, second = 0;
         const auto exponent = [&](size_t j) {
           return std::log((long double)loss.mass[j]) + (long double)s * step * j;
@@ -70,7 +70,8 @@ TEST(Composed, SumsWhatIsAboveFromAnyBin) {
           const long double above = loss.first_loss + (long double)step * j - epsilon;
           if (above > 0) delta += loss.mass[j] * -std::expm1(-above);
         }
-        SCOPED_TRACE(testing::Message() << "step " << step << ", tilt " << tilt << ", bin " << bin);
+        SCOPED_TRACE(::testing::Message()
+                     << "step " << step << ", tilt " << tilt << ", bin " << bin);
         const double log_delta = (double)std::log(delta);
         const double up = composed->LogDeltaUp(epsilon), down = composed->LogDeltaDown(epsilon);
         EXPECT_GE(up, log_delta - 1e-15 * std::fabs(log_delta));

@@ -182,7 +182,7 @@ TEST(Contour, OverlapsTheLossDistributionOnRandomCompositions) {
   };
   Limits limits;
   limits.max_fft_bins = 1 << 17;
-  testing::SampledCases sampled(3);
+  dpledger::testing::SampledCases sampled(3);
   int asked = 0, answered = 0;
   for (int i = 0; i < 120; ++i) {
     Composition composition;

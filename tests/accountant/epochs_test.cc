@@ -151,7 +151,7 @@ TEST(Epochs, PartOfAnEpochIsBetweenSampledGaussians) {
   } cases[] = {{2, 1, 0.1}, {3, 2, 0.1},    {3, 2, 20},    {10, 7, 0.3},
                {50, 10, 5}, {64, 63, 1},    {100, 1, 0.4}, {100, 50, 0.5},
                {500, 3, 2}, {1000, 500, 1}, {1000, 10, 1}};
-  testing::SampledCases taken(2);
+  dpledger::testing::SampledCases taken(2);
   for (const auto& c : cases) {
     const double t = static_cast<double>(c.rounds), n = static_cast<double>(c.run);
     const Composition part = Allocated(c.rounds, std::vector<double>(c.run, c.z));

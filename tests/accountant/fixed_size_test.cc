@@ -481,7 +481,7 @@ TEST(FixedSize, CountsOfEveryBlockAddUp) {
 }
 
 TEST(FixedSize, NeverWorseThanRoundByRoundAndNeverInverted) {
-  testing::SampledCases sampled(2);
+  dpledger::testing::SampledCases sampled(2);
   const auto expect = [&sampled](const Composition& composition, double delta) {
     if (!sampled.Next()) return;
     Composition alone = composition;

@@ -114,7 +114,7 @@ TEST(GreatestLoss, IsInfiniteWhereTailsAre) {
     ASSERT_TRUE(answer.ok()) << answer.status();
     EXPECT_EQ(answer->value.lower(), kInfinity);
     EXPECT_EQ(answer->value.upper(), kInfinity);
-    EXPECT_THAT(answer->warnings, testing::IsEmpty());
+    EXPECT_THAT(answer->warnings, ::testing::IsEmpty());
   }
   // Its support is infinite; the pair below ends where doubles do.
   const Interval discrete = ComputeEpsilon(Of(DiscreteGaussian{1, 1, 1}), 0, {})->value;
@@ -164,7 +164,7 @@ double WorstDelta(double epsilon0, double delta0, double epsilon) {
 TEST(Stated, AtItsOwnDeltaIsItsOwnEpsilon) {
   for (const double delta0 : {1e-6, 0.1, 5e-324, 0.3, 1e-300}) {
     for (const double epsilon0 : {0.0, 1e-9, 1.0, 40.0, 900.0}) {
-      SCOPED_TRACE(testing::Message() << epsilon0 << " " << delta0);
+      SCOPED_TRACE(::testing::Message() << epsilon0 << " " << delta0);
       const Composition stated = Of(EpsilonDelta{epsilon0, delta0});
       const Interval own = ComputeEpsilon(stated, delta0, {})->value;
       EXPECT_EQ(own.lower(), epsilon0);

@@ -9,9 +9,9 @@
 namespace dpledger::accountant {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
 

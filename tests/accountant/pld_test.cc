@@ -76,7 +76,7 @@ TEST(Pld, OverlapsTheIntervalsOfOtherAccountants) {
 // One and two steps have no law of large numbers to hide behind: exact δ by 30-digit quadrature.
 TEST(Pld, DeltaOfOneAndTwoStepsContainsTheOracle) {
   const auto oracle = ReadJsonFile("tests/data/accounting_oracle.json");
-  testing::SampledCases sampled(3);
+  dpledger::testing::SampledCases sampled(3);
   uint64_t checked = 0;
   Limits limits;
   limits.max_fft_bins = 1 << 14;  // validity is asked here, not the gap

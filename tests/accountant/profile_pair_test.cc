@@ -244,7 +244,7 @@ TEST(CurvesBesidePairs, CostLittleMoreThanTheGaussianTheyMayBe) {
     // What is known by a curve alone may be nothing.
     EXPECT_LE(answer.value.lower(), alone.value.upper()) << z;
     EXPECT_GE(answer.value.lower(), alone.value.lower() * (1 - 1e-9)) << z;
-    EXPECT_THAT(answer.warnings, testing::Contains(testing::HasSubstr("Rényi curve alone")));
+    EXPECT_THAT(answer.warnings, ::testing::Contains(::testing::HasSubstr("Rényi curve alone")));
   }
 }
 

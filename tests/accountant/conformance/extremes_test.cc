@@ -33,7 +33,7 @@ Limits Bounded() {
 
 TEST(Extremes, EveryCornerIsAnsweredOrRefused) {
   Fates fates;
-  testing::SampledCases sampled(2);
+  dpledger::testing::SampledCases sampled(2);
   for (const double q : {1e-12, 1e-3, 1.0}) {
     for (const double z : {1e-3, 1.0, 1e9}) {
       for (const uint64_t count : {uint64_t{1}, uint64_t{1} << 53}) {
@@ -52,7 +52,7 @@ TEST(Extremes, EveryCornerIsAnsweredOrRefused) {
 TEST(Extremes, EpsilonAndDeltaInvertEachOther) {
   Fates fates;
   std::mt19937_64 random(5);
-  testing::SampledCases sampled(2);
+  dpledger::testing::SampledCases sampled(2);
   for (uint64_t i = 0; i < 25; ++i) {
     auto setting = testing::RandomSettingAt(i);
     switch (random() % 6) {

@@ -161,7 +161,7 @@ Limits Small() {
 TEST(RandomEvents, AreAnsweredHonestlyOrRefused) {
   Inventor inventor(20240601);
   Fates fates;
-  testing::SampledCases sampled(2);
+  dpledger::testing::SampledCases sampled(2);
   for (int i = 0; i < 400; ++i) {
     const v1::Event event = inventor.Invent();
     if (!sampled.Next()) continue;
