@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "base/json_text.h"
 #include "base/status.h"
 #include "flags/app.h"
 #include "ledger_store/embedded/folder.h"
@@ -53,21 +53,6 @@ Examples:
   dpledger-server recover --store ./store --to ./recovered --checkpoint-copy ./from-a-witness
 
 Exit code: 0 nothing is damaged, 3 something is and the rest was saved, 1 nothing was saved.)";
-
-std::string Quote(std::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted.append({'\\', c});
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      quoted += absl::StrFormat("\\u%04x", byte);
-    } else {
-      quoted.push_back(c);
-    }
-  }
-  return quoted + "\"";
-}
 
 int Fail(const absl::Status& status) {
   std::cerr << status.message() << "\n";
@@ -116,12 +101,13 @@ struct Place {
 std::string ReportJson(const FsckReport& report) {
   std::string findings;
   for (const Finding& finding : report.findings()) {
-    absl::StrAppend(&findings, findings.empty() ? "" : ",", "{\"place\":", Quote(finding.place),
-                    ",\"what\":", Quote(finding.what), "}");
+    absl::StrAppend(&findings, findings.empty() ? "" : ",",
+                    "{\"place\":", JsonString(finding.place),
+                    ",\"what\":", JsonString(finding.what), "}");
   }
   std::string notes;
   for (const std::string& note : report.notes()) {
-    absl::StrAppend(&notes, notes.empty() ? "" : ",", Quote(note));
+    absl::StrAppend(&notes, notes.empty() ? "" : ",", JsonString(note));
   }
   return absl::StrCat("{\"clean\":", report.clean() ? "true" : "false",
                       ",\"ledgers\":", report.ledgers, ",\"entries\":", report.entries,
@@ -182,8 +168,8 @@ int Fsck(const Place& place, bool json) {
   }
   if (!status.ok()) {
     if (json) {
-      std::cout << "{\"error\":{\"code\":" << Quote(absl::StatusCodeToString(status.code()))
-                << ",\"message\":" << Quote({status.message().data(), status.message().size()})
+      std::cout << "{\"error\":{\"code\":" << JsonString(absl::StatusCodeToString(status.code()))
+                << ",\"message\":" << JsonString({status.message().data(), status.message().size()})
                 << "}}\n";
       return kFailure;
     }

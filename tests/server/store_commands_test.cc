@@ -90,6 +90,12 @@ TEST_F(StoreCommands, FsckPrintsOneJsonObject) {
   EXPECT_THAT(
       fields["findings"].list_value().values(0).struct_value().fields().at("what").string_value(),
       HasSubstr(log_));
+  // Names are UTF-8.
+  Fields refused = Json(RunProgram({BinaryPath("dpledger-server"), "fsck", "--json", "--store",
+                                    absl::StrCat(folder_.path(), "/größe")})
+                            .out);
+  EXPECT_THAT(refused["error"].struct_value().fields().at("message").string_value(),
+              HasSubstr("/größe"));
 }
 
 TEST_F(StoreCommands, RecoverSavesWhatCanBeReadAndSaysWhatCannot) {
