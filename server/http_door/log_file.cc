@@ -46,8 +46,11 @@ class LogFileCall : public UnaryCall {
   }
 
   void Answer(const absl::Status& status, const Message* response) override {
-    exchange_->Send(response == nullptr ? Refusal(status)
-                                        : File(static_cast<const v1::GetTileResponse&>(*response)));
+    http::Response answer = response == nullptr
+                                ? Refusal(status)
+                                : File(static_cast<const v1::GetTileResponse&>(*response));
+    answer.kept = ReleasePermit();
+    exchange_->Send(std::move(answer));
     delete this;
   }
 
