@@ -1,7 +1,7 @@
 // One round of a Gaussian mechanism on a sample of fixed size, one record replaced by another: how
 // revealing it is for any place of the two records and of the one in whose place they are drawn.
 // The places are sorted into a few cells, and each cell has one pair above all of its places.
-// Private to mechanism/; proof and error budget: mechanism/CLAIM.md, section 10.
+// Private to this room; proof and error budget: mechanism/CLAIM.md, section 10.
 //
 // Pure functions, thread safe.
 #pragma once
