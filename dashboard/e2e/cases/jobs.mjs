@@ -48,6 +48,7 @@ const JOBS = {
     await says(tab, "12 of 12");
   },
   "which run needs somebody today?": async ({ tab }) => {
+    await says(tab, "ads/raw-dump: epsilon has no bound");
     const [first] = await tab.evaluate(() =>
       [...document.querySelectorAll("main .notice strong")].map((one) => one.innerText),
     );
