@@ -31,6 +31,11 @@ CrashingServer::~CrashingServer() {
   if (pid_ > 0) Kill();
 }
 
+bool CrashingServer::HasEnded() {
+  if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = 0;
+  return pid_ == 0;
+}
+
 void CrashingServer::Kill() {
   EXPECT_EQ(StopProgram(pid_, SIGKILL), 128 + SIGKILL) << "the server had ended by itself";
   pid_ = 0;

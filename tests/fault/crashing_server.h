@@ -36,9 +36,10 @@ class CrashingServer {
   std::string files() const { return folder_.File("files"); }
   std::string Log() const;
 
-  void Kill();   // SIGKILL
-  void Start();  // and waits until it listens; an exception if it does not
-  void Pause();  // it stays connected and does nothing, until Resume
+  bool HasEnded();  // by itself
+  void Kill();      // SIGKILL
+  void Start();     // and waits until it listens; an exception if it does not
+  void Pause();     // it stays connected and does nothing, until Resume
   void Resume();
 
  private:
