@@ -191,7 +191,7 @@ absl::Status PrivacyRecorder::Reconcile(absl::Time deadline) {
   RETURN_IF_ERROR(
       spool_->Confirm(writer.entry_count(), writer.has_round() ? writer.last_round() + 1 : 0));
   if (!writer.closed() && !spool_->state().writer_closed) return absl::OkStatus();
-  GiveBackRest(deadline);  // a process that was killed at its end may not have
+  GiveBackRest(deadline);  // in case a process was killed between its last entry and this
   return absl::FailedPreconditionError(
       absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger,
                    ": that run is over. A further run has a ledger of its own, named by `ledger`, "

@@ -198,7 +198,7 @@ function(dpledger_test)
     dpledger_join(${ARG_NAME} ARG_SRCS)
   endif()
   add_executable(${ARG_NAME} ${ARG_SRCS})
-  target_compile_options(${ARG_NAME} PRIVATE -Wno-subobject-linkage)
+  target_compile_options(${ARG_NAME} PRIVATE -Wno-subobject-linkage)  # joined sources are read as headers are
   set_property(GLOBAL APPEND PROPERTY DPLEDGER_TESTS ${ARG_NAME})
   target_link_libraries(${ARG_NAME} PRIVATE dpledger_options GTest::gmock GTest::gtest_main ${ARG_DEPS})
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})

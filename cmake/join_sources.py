@@ -5,8 +5,9 @@ is the headers that all of them read.
 
 A joined file reads all headers, then the sources. No name of an anonymous namespace is seen by another source: where
 another one has the word too, a macro renames it while its own source is read. A source in which the word may stand for
-something else as well (after `.`, `->` or `::`, or as a header's) goes into another file. So do two that use one name
-of two places, and Highway's, which read themselves once for each processor.
+something else as well (after `.`, `->` or `::`, or as a header's) goes into another file. So do two sources of which one
+says `using absl::StatusCode` and the other `using grpc::StatusCode`, and Highway's, which read themselves once for each
+processor.
 """
 import functools
 import pathlib
@@ -16,6 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 _NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\d)\'(?:\\.|[^\'\\\n])+\'', re.S)
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TEST = re.compile(r"[A-Z_]{2,} ?\(")  # TEST_F (Suite, Name): a macro, no function of that name
 _ALONE = ("foreach_target.h", "#define HWY_TARGET_INCLUDE")
 
 
@@ -64,11 +66,11 @@ class Source:
         self.other = set(re.findall(r"(?:\.|->|::)\s*(?:template\s+)?([A-Za-z_]\w*)", code))
         self.other |= words_of_headers(re.findall(r'#include "([^"]+)"', text))
         self.own = _hidden_names(code)
-        self.used = {word: place for place, word in re.findall(r"\busing\s+([\w:]+)::(\w+)\s*;", code)}
+        self.imported = {word: place for place, word in re.findall(r"\busing\s+([\w:]+)::(\w+)\s*;", code)}
 
     def clashes(self, other):
         """The names of `self` to rename beside `other`; None if that cannot be done."""
-        if any(other.used.get(word, place) != place for word, place in self.used.items()):
+        if any(other.imported.get(word, place) != place for word, place in self.imported.items()):
             return None
         words = self.own & other.words
         return None if words & self.other else words
@@ -106,8 +108,8 @@ def _name_of(statement):
     found = re.match(r"using (\w+) =", statement)
     if found:
         return {found[1]}
-    if not statement or statement.startswith(("using ", "namespace ")) or re.match(r"[A-Z_]{2,} ?\(", statement):
-        return set()  # the last: TEST (Suite, Name)
+    if not statement or statement.startswith(("using ", "namespace ")) or _TEST.match(statement):
+        return set()
     found = re.match(r"(?:enum (?:class )?|class |struct |union )(?:ABSL_\w+ |\[\[\w+\]\] )*(\w+)(?: final)?(?: ?:| ?$)",
                      statement)
     if found:
