@@ -30,6 +30,8 @@ class CompactTree {
   const std::vector<Hash>& frontier() const { return frontier_; }
   // SHA-256 of the empty string for the empty tree.
   Hash Root() const;
+  // Whether both have the same leaves; much cheaper than to compare roots.
+  bool operator==(const CompactTree&) const = default;
 
  private:
   uint64_t size_ = 0;

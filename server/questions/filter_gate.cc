@@ -281,12 +281,12 @@ bool FilterGate::CatchUp(const LedgerHead& head, LedgerReader& reader, Place& pl
       tree.Append(merkle::LeafHash((*read)[i]));
     }
     // Those that are not known yet were all met.
-    if (!work.parts.empty() || tree.Root() != head.tree.Root()) return false;
+    if (!work.parts.empty() || tree != head.tree) return false;
     metered.run = std::move(run);
     metered.tree = std::move(tree);
     metered.back.clear();
   }
-  return metered.tree.size() == size && metered.tree.Root() == head.tree.Root();
+  return metered.tree == head.tree;
 }
 
 questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work) {

@@ -8,8 +8,7 @@
 //  3. Derived: the sums are in memory, each for one head by its root, and read again from the
 //     entries when they are not there. Nothing of them is stored that somebody could change.
 //  4. Commit threads wait for nothing: what takes long is worked out by a thread of its own, and
-//  the
-//     batch is refused until then (ABORTED, reason FILTER_NOT_READY: it is to be sent again).
+//     the batch is refused until then (ABORTED, reason FILTER_NOT_READY: it is to be sent again).
 // Thread safe.
 #pragma once
 
