@@ -14,10 +14,12 @@ const MOST_BYTES = 32 << 20;
 const TIMEOUT_MS = 60_000;
 
 let token = "";
+let times = 0; // that this page has signed in or out
 export const signedIn = signal(false);
 // Counts refusals of credentials, so that the page asks for a token once for each.
 export const refusals = signal(0);
 export function signIn(secret: string) {
+  times++;
   token = secret.trim();
   signedIn.value = token !== "";
 }
@@ -77,12 +79,13 @@ interface ErrorJson {
   message?: string;
   details?: { type?: string; value?: string }[];
 }
-// `used`: the token of the call. A late refusal of an earlier one is none of the present one.
+// `asked`: the times when the call was made. A refusal of who the page was before is late, and none
+// of who it is: without a token it may be nobody, and then whom the cookie names.
 function errorOf(
   { code = "unknown", message = "", details = [] }: ErrorJson,
-  used: string,
+  asked: number,
 ): CallError {
-  if (code === "unauthenticated" && used === token) refusals.value++;
+  if (code === "unauthenticated" && asked === times) refusals.value++;
   // ErrorInfo's first field is the reason.
   const info = details.find((detail) => detail.type?.endsWith("ErrorInfo"))?.value ?? "";
   const bytes = atob(info.replace(/-/g, "+").replace(/_/g, "/"));
@@ -117,7 +120,7 @@ export async function call<M extends MethodName>(
   signal?: AbortSignal,
 ): Promise<Response<M>> {
   const limit = timeout(signal, TIMEOUT_MS);
-  const used = token;
+  const asked = times;
   try {
     const answer = await post(method, JSON.stringify(request), "application/json", limit.signal);
     const text = new TextDecoder().decode(await bounded(answer));
@@ -127,7 +130,7 @@ export async function call<M extends MethodName>(
     } catch {
       throw notJson(answer.status);
     }
-    if (!answer.ok) throw errorOf(json as ErrorJson, used);
+    if (!answer.ok) throw errorOf(json as ErrorJson, asked);
     return json as Response<M>;
   } catch (error) {
     throw failure(error, limit.late(), signal);
@@ -162,7 +165,7 @@ export async function* stream<M extends MethodName>(
   const head = new Uint8Array(5);
   new DataView(head.buffer).setUint32(1, json.length);
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  const used = token;
+  const asked = times;
   try {
     const answer = await post(method, joined(head, json), "application/connect+json", signal);
     if (!answer.ok || !answer.body) {
@@ -170,7 +173,7 @@ export async function* stream<M extends MethodName>(
         await answer.json().catch(() => {
           throw notJson(answer.status);
         }),
-        used,
+        asked,
       );
     }
     reader = answer.body.getReader();
@@ -184,7 +187,7 @@ export async function* stream<M extends MethodName>(
         const end = (rest[0] & 2) !== 0;
         rest = rest.slice(5 + size);
         if (!end) yield message as Response<M>;
-        else if (message.error) throw errorOf(message.error, used);
+        else if (message.error) throw errorOf(message.error, asked);
         else return;
       }
       const { done, value } = await reader.read();
