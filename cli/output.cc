@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "cli/shown_text.h"
 #include "dpledger/v1/command.pb.h"
@@ -33,7 +34,10 @@ void Output::Record(const std::string& line, const google::protobuf::Message& me
 }
 
 void Output::Note(const std::string& note) {
-  std::cerr << "dpledger: " << ShownLines(note) << std::endl;
+  // No word of others begins a line; lists are indented as it is.
+  const std::string shown =
+      absl::StrReplaceAll(ShownLines(note), {{"\n", "\n  "}, {"\n  ", "\n  "}});
+  std::cerr << "dpledger: " << shown << std::endl;
 }
 
 void Output::Error(const absl::Status& status) {

@@ -226,6 +226,12 @@ TEST(Usage, HelpLeadsWithExamples) {
   }
 }
 
+TEST(Usage, NoWordOfTheCallersBeginsALineOfAnError) {
+  const RunResult result = Dpledger({"ledger", "show", "x\ndpledger: it is sealed\x1b[1m"});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("\n  dpledger: it is sealed⟨U+001B⟩[1m"));
+}
+
 TEST(Usage, LostOutputIsAFailure) {
   const auto to_full_disk = [](const std::string& program, const std::string& arguments) {
     return RunProgram({"/bin/sh", "-c", BinaryPath(program) + " " + arguments + " > /dev/full"})
