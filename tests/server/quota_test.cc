@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,9 +15,11 @@
 #include "absl/synchronization/notification.h"
 #include "events/wire_errors.h"
 #include "google/rpc/error_details.pb.h"
+#include "http/message.h"
 #include "server/desk/fair_queue.h"
 #include "server/desk/quotas.h"
 #include "server/desk/worker_pool.h"
+#include "server/http_door/rpc.h"
 #include "tests/server/running_server.h"
 
 namespace dpledger::server {
@@ -328,6 +331,37 @@ TEST(Quota, OfOneConnectionDoesNotHinderAnother) {
   EXPECT_TRUE(IsOk(first));
   EXPECT_TRUE(IsOk(second));
   EXPECT_TRUE(IsOk(ask(running.accounting())));
+}
+
+// A caller of the HTTP door who does not read.
+class Unread : public http::Exchange {
+ public:
+  void Send(http::Response response) override {
+    answer_ = std::move(response);
+    sent_.Notify();
+  }
+  void Start(http::Response) override { ADD_FAILURE(); }
+  void Write(std::string, std::function<void(bool)>) override { ADD_FAILURE(); }
+  void End(std::string) override { ADD_FAILURE(); }
+  bool cancelled() const override { return false; }
+  void OnCancel(std::function<void()>) override {}
+  const http::Response& Await() {
+    sent_.WaitForNotification();
+    return answer_;
+  }
+
+ private:
+  absl::Notification sent_;
+  http::Response answer_;
+};
+
+TEST(Quota, CountsAFileOfALogUntilItIsSent) {
+  RunningServer running;
+  running.Create("projects/p/ledgers/l");
+  const auto exchange = std::make_shared<Unread>();
+  ServeLogFile(running.server().desk(), "tile/entries/000.p/1", {.peer = "127.0.0.1:1"}, exchange,
+               {});
+  EXPECT_NE(exchange->Await().kept, nullptr) << exchange->Await().body;
 }
 
 }  // namespace
