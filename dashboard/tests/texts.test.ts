@@ -169,6 +169,10 @@ test("a filter is completed where the cursor stands", () => {
   assert.deepEqual(at("state = O"), { from: 8, to: 9, choices: ["OPEN"] });
   assert.deepEqual(at("dataset = ").choices, ["clinic", '"a b"', '"q\\""']);
   assert.deepEqual(at('dataset = "a').choices, ['"a b"']);
+  assert.deepEqual(at("dataset = A").choices, ['"a b"'], "the quotation mark need not be typed");
+  const asked: string[] = [];
+  completions('unit = "Us', 10, (...of) => (asked.push(...of), []));
+  assert.deepEqual(asked, ["unit", "us"]);
   assert.deepEqual(at("epsilon > 1 ").choices, ["AND", "OR"]);
   assert.deepEqual(at("refused:* a"), { from: 10, to: 11, choices: ["AND"] });
   assert.deepEqual(at("state = OPEN AND da = 1", 19), { from: 17, to: 19, choices: ["dataset"] });

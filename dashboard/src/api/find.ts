@@ -16,23 +16,33 @@ const listed = async (filter: string, pageSize: number, signal: AbortSignal) => 
 const ofName = (text: string) =>
   `name:${quoted(text.replace(/^([^/]+)\/([^/]*)$/, "$1/ledgers/$2"))}`;
 
+const VALUES: Record<string, (ledger: Ledger) => string | undefined> = {
+  dataset: ({ declaration }) => declaration?.dataset,
+  unit: ({ declaration }) => declaration?.unitOfPrivacy,
+  creator: ({ creator }) => creator,
+};
 // The different values of a field: each question leaves out what was found, so that many ledgers of
 // one value hide no other.
-async function different(
-  field: string,
-  text: string,
-  valueOf: (ledger: Ledger) => string | undefined,
-  signal: AbortSignal,
-) {
+async function different(field: string, text: string, signal: AbortSignal, most = MOST) {
   const found: string[] = [];
-  while (found.length < MOST) {
+  while (found.length < most) {
     const rest = found.map((value) => ` AND ${field} != ${quoted(value)}`).join("");
     const [ledger] = await listed(`${field}:${quoted(text)}${rest}`, 1, signal);
-    const value = ledger && valueOf(ledger);
+    const value = ledger && VALUES[field](ledger);
     if (!value) break;
     found.push(value);
   }
   return found;
+}
+const MOST_HOLDING = 16; // of which those that begin otherwise are not offered
+let last = new AbortController();
+// Of a field, values that hold what is typed of one; undefined if more was typed since.
+export async function valuesLike(field: string, typed: string) {
+  last.abort();
+  const { signal } = (last = new AbortController());
+  await new Promise((done) => setTimeout(done, WAIT_MS));
+  if (signal.aborted || !VALUES[field]) return undefined;
+  return different(field, typed, signal, typed ? MOST_HOLDING : MOST);
 }
 export interface Found {
   ledgers: string[];
@@ -42,8 +52,8 @@ export interface Found {
 async function find(text: string, signal: AbortSignal): Promise<Found> {
   const [ledgers, datasets, callers] = await Promise.all([
     listed(ofName(text), MOST, signal),
-    different("dataset", text, ({ declaration }) => declaration?.dataset, signal),
-    different("creator", text, ({ creator }) => creator, signal),
+    different("dataset", text, signal),
+    different("creator", text, signal),
   ]);
   return { ledgers: ledgers.map(({ name = "" }) => name), datasets, callers };
 }

@@ -35,15 +35,18 @@ interface FilterProps {
   change: (text: string) => void;
   fault?: Fault;
   known?: (field: string) => string[];
+  lookUp?: (field: string, typed: string) => void; // for `known` to have more the next time
 }
-export function FilterField({ value, id = "filter", change, fault, known }: FilterProps) {
+export function FilterField({ value, id = "filter", change, fault, known, lookUp }: FilterProps) {
   const input = useRef<HTMLInputElement>(null);
   const [at, setAt] = useState<number | undefined>(); // the cursor, while something is offered
   const [active, setActive] = useState(-1);
   const { from, to, choices } = completions(value, at ?? 0, known);
   const offered = at === undefined ? [] : choices.slice(0, MOST_OFFERED);
   const look = () => {
-    setAt(input.current!.selectionStart ?? undefined);
+    const { value, selectionStart } = input.current!;
+    completions(value, selectionStart ?? 0, (field, typed) => (lookUp?.(field, typed), []));
+    setAt(selectionStart ?? undefined);
     setActive(-1);
   };
   const take = (choice: string) => {

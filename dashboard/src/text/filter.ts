@@ -52,6 +52,7 @@ const OPERATORS: Record<Kind, string[]> = {
 };
 
 export const quoted = (text: string) => `"${text.replace(/\\/g, "\\\\").replace(/"/g, '\\"')}"`;
+const bare = (text: string) => text.replace(/^"/, "").toLowerCase();
 const asValue = (text: string) => (/^[^\s()"]+$/.test(text) ? text : quoted(text));
 
 const EXPECTED = {
@@ -65,21 +66,21 @@ interface Completion {
   to: number; // what the choice stands in for
   choices: string[];
 }
-// At the cursor; `known` are values that the page has seen of a text field.
+// At the cursor; `known` are values of a text field, for what is typed of one.
 export function completions(
   text: string,
   at: number,
-  known: (field: string) => string[] = () => [],
+  known: (field: string, typed: string) => string[] = () => [],
 ): Completion {
   let next: keyof typeof EXPECTED = "term";
   let name = "";
-  const choicesOf = () => {
+  const choicesOf = (typed: string) => {
     if (next === "term") return [...Object.keys(FIELDS), "NOT"];
     if (next === "joint") return ["AND", "OR"];
     const found = FIELDS[name];
     if (!found) return [];
     if (next === "operator") return OPERATORS[found.kind];
-    return found.values ?? known(name).map(asValue);
+    return found.values ?? known(name, typed).map(asValue);
   };
   for (let i = 0; ;) {
     while (/\s/.test(text[i] ?? "")) i++;
@@ -90,10 +91,9 @@ export function completions(
     const to = i + token.length;
     const whole = next === "operator" || (next === "term" && token in FIELDS);
     if (!token || (to >= at && !whole)) {
-      const typed = text.slice(Math.min(i, at), at).toLowerCase();
-      const fits = (choice: string) =>
-        choice.toLowerCase().startsWith(typed) && choice.toLowerCase() !== typed;
-      return { from: Math.min(i, at), to: token ? to : at, choices: choicesOf().filter(fits) };
+      const typed = bare(text.slice(Math.min(i, at), at));
+      const fits = (choice: string) => bare(choice).startsWith(typed) && bare(choice) !== typed;
+      return { from: Math.min(i, at), to: token ? to : at, choices: choicesOf(typed).filter(fits) };
     }
     if (next === "term" && token !== "(" && token !== "NOT") [name, next] = [token, "operator"];
     else if (next === "operator") next = token === ":*" ? "joint" : "value";

@@ -47,7 +47,7 @@ const csvRow = ({ ledger: { name, declaration, size = "0", state }, summary }: R
   state,
 });
 
-function Filter({ rows, fault }: { rows: Row[] | undefined; fault: Fault | undefined }) {
+function Filter({ fault }: { fault: Fault | undefined }) {
   const now = asked();
   const [text, setText] = useState(now);
   useEffect(() => setText(now), [now]);
@@ -55,13 +55,13 @@ function Filter({ rows, fault }: { rows: Row[] | undefined; fault: Fault | undef
     event.preventDefault();
     setQuery({ filter: text.trim(), rows: "" });
   };
-  // Of what is shown, the values of a field.
-  const known = (field: string) => {
-    const values = (rows ?? []).map(({ ledger: { creator, declaration: said } }) => {
-      return { dataset: said?.dataset, unit: said?.unitOfPrivacy, creator }[field];
-    });
-    return [...new Set(values)].filter((value) => value !== undefined);
-  };
+  // Values of a field, of all ledgers, as they were last looked up.
+  const [values, setValues] = useState<Record<string, string[]>>({});
+  const lookUp = (field: string, typed: string) =>
+    import("./search")
+      .then(({ valuesLike }) => valuesLike(field, typed))
+      .then((found) => found && setValues({ [field]: found }))
+      .catch(() => undefined); // nothing is offered
   return (
     <form class="filter" role="search" onSubmit={submit}>
       <label class="hidden" for="filter">
@@ -70,7 +70,8 @@ function Filter({ rows, fault }: { rows: Row[] | undefined; fault: Fault | undef
       <FilterField
         value={text}
         change={setText}
-        known={known}
+        known={(field) => values[field] ?? []}
+        lookUp={lookUp}
         fault={text === now ? fault : undefined}
       />
       <Button type="submit">Filter</Button>
@@ -175,7 +176,7 @@ export function Ledgers() {
           </>
         }
       />
-      <Filter rows={rows} fault={fault} />
+      <Filter fault={fault} />
       {error && !fault && (
         <Failed
           error={error}

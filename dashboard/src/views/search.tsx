@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { filterOf, useFound } from "../api/find";
+export { valuesLike } from "../api/find";
 import { Dialog } from "../parts/dialog";
 import { A, Failed, Loading } from "../parts/parts";
 import {
