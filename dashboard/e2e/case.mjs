@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBrowser } from "./browser.mjs";
 import { fill } from "./ledgers.mjs";
+import { folderWith, OTHERS } from "./others.mjs";
 import { sleep, startServer } from "./server.mjs";
 
 // onBrowser(BODY): a case with a browser, and with a folder of its own.
@@ -21,16 +22,17 @@ export const onBrowser =
       rmSync(folder, { recursive: true, force: true });
     }
   };
-// onServer([OPTIONS,] BODY): on a server too, with ledgers in it unless told.
+// onServer([OPTIONS,] BODY): on a server too, with ledgers in it unless told, and beside them as
+// many others as a run asks for (run.mjs).
 export const onServer = (...given) => {
   const body = given.pop();
-  const [{ flags, filled = true } = {}] = given;
+  const [{ flags, filled = true, others = OTHERS } = {}] = given;
   return onBrowser(async (at) => {
-    const server = await startServer({ ...at, folder: undefined, flags });
+    const server = await startServer({ ...at, folder: await folderWith(others, at), flags });
     try {
       if (filled) await fill(server);
       await sleep(500);
-      await body({ ...at, server });
+      await body({ ...at, server, others });
     } finally {
       // An open stream holds up a server that ends. What a case failed by is not hidden by this.
       const contexts = at.browser.contexts();
@@ -39,6 +41,9 @@ export const onServer = (...given) => {
     }
   });
 };
+// The list of ledgers that fit a filter, by its address.
+export const listOf = (server, filter, more = {}) =>
+  `${server.base}/ledgers?${new URLSearchParams({ filter, ...more })}`;
 export const text = (tab) => tab.evaluate(() => document.body.innerText);
 export const until = (tab, what, argument) =>
   tab.waitForFunction(what, argument, { timeout: 60000 });

@@ -2,6 +2,7 @@
 // there is no browser.
 //   FILE  one of e2e/cases, without its .mjs; all of them unless told
 //   NAME  a part of the names of the cases to run
+// With DPLEDGER_E2E_OTHERS=10000 the server of every case has as many other ledgers beside its own.
 import { existsSync, readdirSync } from "node:fs";
 import { found, isFirefox } from "./browser.mjs";
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { openPage } from "../browser.mjs";
 import { command, onBrowser, onServer, says, text, until } from "../case.mjs";
 import { append, create, declared, gaussian, nameOf, poisson, rounds } from "../ledgers.mjs";
+import { folderWith, OTHERS } from "../others.mjs";
 import { startServer } from "../server.mjs";
 
 const firstToken = (server) =>
@@ -162,7 +163,8 @@ export const cases = {
   "an administrator asks who exported a ledger, and who was refused": onBrowser(
     async ({ browser, folder, bin, page }) => {
       const flags = ["--identity"];
-      let server = await startServer({ bin, page, flags });
+      const store = await folderWith(OTHERS, { bin, page });
+      let server = await startServer({ bin, page, flags, folder: store });
       try {
         const admin = firstToken(server);
         server.useToken(admin);

@@ -2,11 +2,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { openPage, settled } from "../browser.mjs";
-import { onServer, says, text, until } from "../case.mjs";
+import { listOf, onServer, says, text, until } from "../case.mjs";
 import { append, create, declared, gaussian, many, nameOf, rounds, poisson } from "../ledgers.mjs";
+import { datasetsOf, NO_OTHERS } from "../others.mjs";
 import { sleep, startServer } from "../server.mjs";
 
 const RUNS = 260; // more than a page of 200
+const MADE = 'name:"/run-"'; // what many() makes, over four data sets
+// How the data sets' view counts so many of them, and the others.
+const countsOf = (count, others) =>
+  `${(count + others).toLocaleString("en")} ledgers, ${4 + datasetsOf(others)} data sets`;
 const cells = (tab, column) =>
   tab.evaluate(
     (column) =>
@@ -22,10 +27,10 @@ const focused = (tab) => tab.evaluate(() => document.activeElement.outerHTML.sli
 export const cases = {
   "rows are of 40 pixels, are sorted by the server, and say numbers in full on hover": onServer(
     { filled: false },
-    async ({ server, browser }) => {
+    async ({ server, browser, others }) => {
       await many(server, RUNS);
       const { page: tab, trouble } = await openPage(browser);
-      await tab.goto(`${server.base}/ledgers`);
+      await tab.goto(listOf(server, MADE));
       await rowsAre(tab, 200);
       const heights = await tab.evaluate(() => [
         ...new Set(
@@ -79,7 +84,7 @@ export const cases = {
       await tab.keyboard.press("Enter");
       await says(tab, "dearest <b>");
       await tab.goto(`${server.base}/`);
-      await until(tab, () => document.querySelectorAll("table.lines tbody tr").length === 4);
+      await rowsAre(tab, 4 + datasetsOf(others));
       await tab.click("summary >> text=Views");
       await tab.click(".menu-body >> text=dearest <b>");
       await rowsAre(tab, 200);
@@ -89,9 +94,10 @@ export const cases = {
       assert.equal(await tab.evaluate(() => localStorage.getItem("dpledger.views")), null);
       // Data sets by what they cost, and by name.
       await tab.goto(`${server.base}/?order=${encodeURIComponent("name desc")}`);
-      await until(tab, () => document.querySelectorAll("table.lines tbody tr").length === 4);
-      assert.deepEqual(await cells(tab, "Data set"), ["set-3", "set-2", "set-1", "set-0"]);
-      assert.match(await text(tab), /260 ledgers, 4 data sets/);
+      await rowsAre(tab, 4 + datasetsOf(others));
+      const sets = (await cells(tab, "Data set")).slice(0, 4);
+      assert.deepEqual(sets, ["set-3", "set-2", "set-1", "set-0"]);
+      assert.ok((await text(tab)).includes(countsOf(RUNS, others)));
       assert.deepEqual(trouble, []);
       assert.deepEqual(other.trouble, []);
     },
@@ -100,8 +106,10 @@ export const cases = {
   "a filter is completed, explained, and marked where it is wrong": onServer(
     async ({ server, browser }) => {
       const { page: tab, trouble } = await openPage(browser);
-      await tab.goto(`${server.base}/ledgers`);
+      await tab.goto(listOf(server, NO_OTHERS));
       await rowsAre(tab, 13);
+      await tab.goto(`${server.base}/ledgers`);
+      await settled(tab);
       await tab.keyboard.press("/");
       const offered = () =>
         tab.evaluate(() =>
@@ -123,7 +131,7 @@ export const cases = {
       assert.equal(await tab.inputValue("#filter"), "dataset ");
       assert.ok((await offered()).includes("="));
       await tab.keyboard.type("= cli");
-      await offers("clinic-readmissions"); // of what is shown
+      await offers("clinic-readmissions");
       await tab.keyboard.press("ArrowDown");
       await tab.keyboard.press("Tab");
       await tab.keyboard.type("A");
@@ -167,7 +175,7 @@ export const cases = {
 
   "the file has all pages, and so has a data set; the server's own ledgers stand apart": onServer(
     { filled: false, flags: ["--identity"] },
-    async ({ server, browser, folder }) => {
+    async ({ server, browser, folder, others }) => {
       const secret = readFileSync(`${server.folder}/store.tokens.first-admin`, "utf8").trim();
       server.useToken(secret);
       await many(server, RUNS);
@@ -185,7 +193,7 @@ export const cases = {
         const pageSize = asked.pageSize === 1000 ? 25 : asked.pageSize;
         await route.continue({ postData: JSON.stringify({ ...asked, pageSize }) });
       });
-      await tab.goto(`${server.base}/ledgers?order=${encodeURIComponent("name desc")}`);
+      await tab.goto(listOf(server, MADE, { order: "name desc" }));
       await until(tab, () => document.querySelector("dialog[open]"));
       await tab.check("dialog input[type=checkbox]");
       await tab.fill("dialog input[type=password]", secret);
@@ -207,8 +215,8 @@ export const cases = {
       await rowsAre(tab, RUNS / 4);
       assert.equal((await file()).length, 1 + RUNS / 4);
       await tab.goto(`${server.base}/`);
-      await rowsAre(tab, 4);
-      assert.match(await text(tab), /260 ledgers, 4 data sets/);
+      await rowsAre(tab, 4 + datasetsOf(others));
+      assert.ok((await text(tab)).includes(countsOf(RUNS, others)));
       await tab.click("text=The server’s own ledgers");
       await until(tab, () => /recomputations\//.test(document.body.innerText));
       assert.doesNotMatch(await text(tab), /run-0/);
@@ -221,15 +229,15 @@ export const cases = {
   ),
 
   "ten thousand runs are found, sorted, narrowed down and written to a file as hundreds are":
-    onServer({ filled: false }, async ({ server, browser, folder }) => {
+    onServer({ filled: false }, async ({ server, browser, folder, others }) => {
       const count = 10000;
       await many(server, count);
       const { page: tab, trouble } = await openPage(browser, { acceptDownloads: true });
-      await tab.goto(`${server.base}/ledgers`);
+      await tab.goto(listOf(server, MADE));
       await rowsAre(tab, 200);
       await tab.click("text=Show 200 more");
       await rowsAre(tab, 400);
-      await tab.goto(`${server.base}/ledgers?order=${encodeURIComponent("epsilon desc")}`);
+      await tab.goto(listOf(server, MADE, { order: "epsilon desc" }));
       await rowsAre(tab, 200);
       const names = await tab.evaluate(() =>
         [...document.querySelectorAll("table.lines td.main")].map((cell) => cell.innerText.trim()),
@@ -258,8 +266,8 @@ export const cases = {
       await tab.fill("main input", "run-8765");
       await until(tab, () => document.querySelector("datalist option"));
       await tab.goto(`${server.base}/`);
-      await rowsAre(tab, 4);
-      assert.match(await text(tab), /10,000 ledgers, 4 data sets/);
+      await rowsAre(tab, 4 + datasetsOf(others));
+      assert.ok((await text(tab)).includes(countsOf(count, others)));
       await tab.goto(`${server.base}/dataset?name=set-1`);
       await says(tab, "2,500 runs on this server");
       await says(tab, "All 2,500 runs together");
@@ -271,7 +279,7 @@ export const cases = {
     async ({ server, browser }) => {
       await many(server, RUNS);
       const { page: tab, trouble } = await openPage(browser);
-      await tab.goto(`${server.base}/ledgers`);
+      await tab.goto(listOf(server, MADE));
       await rowsAre(tab, 200);
       await tab.click("text=Show 200 more");
       await rowsAre(tab, RUNS);
@@ -337,6 +345,20 @@ export const cases = {
       await tab.click("dialog >> text=risk/zebra-scores");
       await until(tab, () => location.pathname === "/ledger/risk/zebra-scores");
       assert.equal(await tab.evaluate(() => document.querySelectorAll("dialog").length), 0);
+      // A filter is completed by names that no first page has, too.
+      await tab.goto(`${server.base}/ledgers`);
+      await settled(tab);
+      await tab.click("#filter");
+      await tab.keyboard.type("dataset = lo");
+      await until(
+        tab,
+        () => document.querySelector("[role=option] code")?.innerText === '"loans 2026"',
+      );
+      await tab.keyboard.press("ArrowDown");
+      await tab.keyboard.press("Tab");
+      await tab.keyboard.press("Enter");
+      await until(tab, () => document.querySelector("h2.count").innerText.trim() === "1 ledger");
+      assert.match(await text(tab), /risk\/zebra-scores/);
       // Nothing has this name, and it says so.
       await tab.click(".search-button");
       await until(tab, () => document.querySelector("dialog[open] input"));
@@ -441,6 +463,8 @@ export const cases = {
       await shows(tight);
       assert.deepEqual(query(), { dataset: "clinic-readmissions", delta: "1e-7" });
       await tab.click("nav.views >> text=Ledgers");
+      await tab.fill("#filter", "dataset = adult");
+      await tab.keyboard.press("Enter");
       await tab.click("table.lines >> text=adult-logistic-eps1");
       await shows((await answered({ ledgers }, 1e-7)).epsilon.upper);
       await ask(1, "3000");

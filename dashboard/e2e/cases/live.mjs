@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { onServer, says, text, until } from "../case.mjs";
+import { listOf, onServer, says, text, until } from "../case.mjs";
 import { append, create, declared, poisson, steps } from "../ledgers.mjs";
+import { NO_OTHERS } from "../others.mjs";
 
 export const cases = {
   "a live trainer changes the numbers and moves nothing": onServer(async ({ server, browser }) => {
@@ -166,7 +167,7 @@ export const cases = {
   "a new ledger waits in a chip until the reader wants it": onServer(
     async ({ server, browser }) => {
       const { page: tab } = await openPage(browser);
-      await tab.goto(`${server.base}/ledgers`);
+      await tab.goto(listOf(server, NO_OTHERS));
       await until(tab, () => document.querySelectorAll("tbody tr").length === 13);
       await create(server, "a-first-by-name", declared("new", "example"));
       await until(tab, () => /1 new: show/.test(document.body.innerText));
@@ -245,7 +246,7 @@ export const cases = {
       {
         const { page: tab, context } = await openPage(browser);
         await tab.clock.setSystemTime(Date.now() + 30 * 60000);
-        await tab.goto(`${server.base}/ledgers`);
+        await tab.goto(listOf(server, NO_OTHERS));
         await says(tab, "clock is 30 min behind");
         await context.close();
       }
@@ -256,7 +257,7 @@ export const cases = {
           await new Promise((done) => (held = done));
           await route.continue();
         });
-        await tab.goto(`${server.base}/ledgers`);
+        await tab.goto(listOf(server, NO_OTHERS));
         await until(tab, () => document.querySelector(".loading[role=status]"));
         held();
         await until(tab, () => document.querySelectorAll("tbody tr").length === 13);
@@ -303,7 +304,7 @@ export const cases = {
           body: JSON.stringify({ ...body, damaged }),
         });
       });
-      await tab.goto(`${server.base}/ledgers`);
+      await tab.goto(listOf(server, NO_OTHERS));
       await says(tab, "7 ledgers cannot be read");
       const words = await text(tab);
       assert.match(words, /ledgers\/d4: its head is <b>not<\/b> authentic/);
@@ -339,7 +340,7 @@ export const cases = {
           body: Buffer.concat([head, message, head, message.subarray(0, 9)]),
         });
       });
-      await tab.goto(`${server.base}/ledgers`);
+      await tab.goto(listOf(server, NO_OTHERS));
       await until(tab, () => document.querySelectorAll("tbody tr").length === 13);
       await until(tab, () => document.querySelector(".live [role=status]").textContent === "Live");
       assert.ok(tokens.length >= 2);

@@ -124,7 +124,7 @@ export const cases = {
       await says(tab, "true value");
       assert.doesNotMatch(await text(tab), /What was said of it over time/);
       for (const method of ["RDP", "BEST"]) {
-        const { name } = await start(server, `said-${method}`, method, "");
+        const { name } = await start(server, `said-${method}`, method, "dataset = again");
         while ((await server.call("RecomputeService/GetOperation", { name })).state === "RUNNING");
       }
       await server.call("StatementService/IssueStatement", {
@@ -187,7 +187,7 @@ export const cases = {
           ),
         );
       }
-      const operation = await start(server, "slow", "PLD");
+      const operation = await start(server, "slow", "PLD", "dataset = slow");
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/recompute/${operation.name.split("/")[1]}`);
       // In the middle, which the page must show before the end. Results are recorded 50 at a time,

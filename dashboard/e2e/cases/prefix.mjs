@@ -51,6 +51,9 @@ export const cases = {
         // By links, keys and the way back.
         await tab.click("nav.views >> text=Ledgers");
         await at("/ledgers");
+        await tab.fill("#filter", "dataset=adult");
+        await tab.keyboard.press("Enter");
+        await at("/ledgers?filter=dataset%3Dadult");
         await tab.click("tbody >> text=adult-mlp-eps2");
         await at("/ledger/default/adult-mlp-eps2");
         await tab.keyboard.press("g");

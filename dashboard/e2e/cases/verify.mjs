@@ -18,6 +18,7 @@ import {
   until,
 } from "../case.mjs";
 import { append, create, declared, fill, gaussian, nameOf, poisson, steps } from "../ledgers.mjs";
+import { folderWith, OTHERS } from "../others.mjs";
 import { sleep, startProgram, startServer } from "../server.mjs";
 
 // A verifier key that is well formed, of nobody.
@@ -104,7 +105,7 @@ export const cases = {
         from,
         to,
       ]);
-    let server = await startServer({ bin, page });
+    let server = await startServer({ bin, page, folder: await folderWith(OTHERS, { bin, page }) });
     try {
       await fill(server);
       await sleep(800);
@@ -180,7 +181,11 @@ export const cases = {
       const key = execFileSync(join(bin, "dpledger-witness"), [...words, "--print-key"], {
         encoding: "utf8",
       }).trim();
-      let server = await startServer({ bin, page });
+      let server = await startServer({
+        bin,
+        page,
+        folder: await folderWith(OTHERS, { bin, page }),
+      });
       let witness;
       try {
         await fill(server);

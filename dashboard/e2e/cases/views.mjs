@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { openPage, settled } from "../browser.mjs";
 import { own, says, text, until, onServer } from "../case.mjs";
 import { append, create, declared, nameOf, rounds, poisson } from "../ledgers.mjs";
+import { NO_OTHERS } from "../others.mjs";
 import { startServer } from "../server.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -308,10 +309,12 @@ export const cases = {
     await until(tab, () => /Entry 1,017/.test(document.body.innerText));
     await tab.keyboard.press("g");
     await tab.keyboard.press("l");
-    await until(
-      tab,
-      () => location.pathname === "/ledgers" && document.querySelectorAll("tbody tr").length === 13,
-    );
+    await until(tab, () => location.pathname === "/ledgers" && document.querySelector("tbody tr"));
+    await tab.keyboard.press("/");
+    await tab.keyboard.type(NO_OTHERS);
+    await tab.keyboard.press("Enter");
+    await until(tab, () => document.querySelectorAll("tbody tr").length === 13);
+    await tab.keyboard.press("Tab"); // out of the field, or its letters are typed
     await tab.keyboard.press("j");
     await tab.keyboard.press("j");
     await tab.keyboard.press("Enter");
