@@ -49,10 +49,16 @@ absl::StatusOr<HistoryCache::HistoryPointer> HistoryCache::ReadFrom(
     HistoryPointer history = known;
     std::shared_ptr<LedgerHistory> grown;
     if (known == nullptr || known->tree.size() < size) {
-      ASSIGN_OR_RETURN(grown, CarryOn(ledger.name(), known, is_table, size, limits));
-      history = grown;
+      absl::StatusOr<std::shared_ptr<LedgerHistory>> read =
+          CarryOn(ledger.name(), known, is_table, size, limits);
+      // After a failover that took back what nobody was told of, the entries need not follow those
+      // that are known.
+      if (!read.ok() && (known == nullptr || !absl::IsDataLoss(read.status()))) {
+        return read.status();
+      }
+      history = grown = read.ok() ? *std::move(read) : nullptr;
     }
-    if (root.empty() || merkle::ToBytes(history->tree.Root()) == root) {
+    if (history != nullptr && (root.empty() || merkle::ToBytes(history->tree.Root()) == root)) {
       if (is_table) Keep(ledger.name(), /*whole=*/false, known);
       if (whole && grown != nullptr) StoreTable(ledger.name(), *grown);
       Keep(ledger.name(), whole, history);
@@ -63,7 +69,11 @@ absl::StatusOr<HistoryCache::HistoryPointer> HistoryCache::ReadFrom(
                                               " entries do not have the ", whole ? "ledger's " : "",
                                               "root hash", whole ? "" : " that they must have"));
     }
-    if (is_table) LogDropped(ledger.name(), absl::DataLossError("leads to another root hash"));
+    if (is_table) {
+      LogDropped(ledger.name(),
+                 absl::DataLossError(history == nullptr ? "the entries do not follow it"
+                                                        : "leads to another root hash"));
+    }
     Forget(ledger.name());
     known = nullptr;
     is_table = false;

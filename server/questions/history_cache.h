@@ -4,8 +4,8 @@
 //  1. Derived: everything here can be dropped and read again from the store.
 //  2. A returned history has the Merkle root that was asked for. The root is computed from the
 //     bytes that were read and, if a run-length table stands for the first entries, from the
-//     table's frontier. If the root differs, the cache drops everything derived of the ledger and
-//     reads all its entries before it reports damage.
+//     table's frontier. If the root differs, or the entries do not follow what is cached, the cache
+//     drops everything derived of the ledger and reads all its entries before it reports damage.
 //  3. Bounded: above `max_bytes` the least recently used histories are dropped; a ledger whose
 //     history alone is larger is refused.
 //  4. A returned history's entry 0 declares what the ledger does.
