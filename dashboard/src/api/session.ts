@@ -10,8 +10,12 @@ import { headers, signedIn, signIn } from "./client";
 const THERE = "session";
 const remember = (there: boolean) => keep(THERE, there ? "cookie" : undefined);
 const remembered = () => kept(THERE) !== undefined;
+let tabs: BroadcastChannel; // of this browser
 export function startSession() {
   signedIn.value = remembered();
+  tabs = new BroadcastChannel(urlOf("/"));
+  // Another tab's reader signed out of the session that this one is in too.
+  tabs.onmessage = () => !headers().authorization && location.reload();
 }
 
 const session = (method: string) =>
@@ -43,10 +47,14 @@ async function forget() {
   remember(false);
   await session("DELETE").catch(() => undefined);
 }
-// The reader signs out: the cookie is gone before the page asks anew, for it would still answer.
+// The reader signs out: nothing of the record stays on the screen, and the cookie is gone before the
+// page asks anew, for it would still answer.
 export async function signOut() {
-  if (remembered()) await forget();
-  signIn("");
+  if (remembered()) {
+    await forget();
+    tabs.postMessage("");
+  }
+  location.reload();
 }
 // The server no longer takes the token: whoever signs in again does not wait for the cookie to go.
 export function dropToken() {
