@@ -8,10 +8,10 @@ export const dateWords = (time: number) =>
 export const momentWords = (time: number) =>
   format(time, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
-// The hour alone of what is on the same day as `now`.
+// Without its year if it is on the same day as `now`: a picture of it says when it was.
 export function clockWords(time: number, now: number): string {
   const today = new Date(time).toDateString() === new Date(now).toDateString();
-  return today ? format(time, { hour: "2-digit", minute: "2-digit" }) : dateWords(time);
+  return today ? momentWords(time) : dateWords(time);
 }
 export const dayWords = (time: number) => format(time, { dateStyle: "medium" });
 export function ageWords(time: number, now: number, older = dateWords): string {
