@@ -94,7 +94,7 @@ interface OneProps {
   entry: string;
   size: number;
 }
-function One({ ledger, entry, size }: OneProps) {
+export function OpenedEntry({ ledger, entry, size }: OneProps) {
   const [looked, setLooked] = useState(0);
   const [state, setState] = useState<Partial<Opened> & { error?: CallError }>({});
   useEffect(() => {
@@ -219,7 +219,6 @@ export function EntryList({ ledger, size, entry }: Omit<OneProps, "entry"> & { e
           {wrong}
         </p>
       )}
-      {entry && <One ledger={ledger} entry={entry} size={size} />}
       <div class="card flush">
         <LongList
           count={size}

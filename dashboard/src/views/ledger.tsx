@@ -1,6 +1,6 @@
 // One ledger: what this run did, what it cost, and what that number stands on.
 import { useMemo } from "preact/hooks";
-import { jsonAddress } from "../api/client";
+import { jsonAddress, signedIn } from "../api/client";
 import type { ComputeEpsilonRequest, Ledger as Message } from "../api/types";
 import { useCall } from "../api/use_call";
 import { changed, generation } from "../live";
@@ -22,7 +22,7 @@ import { entriesText, grouped, number } from "../text/numbers";
 import { checkedHere } from "../verify/kept";
 import { Budget } from "./budget";
 import { useRuns } from "./entries";
-import { EntryList } from "./entry_list";
+import { EntryList, OpenedEntry } from "./entry_list";
 import { Aside } from "./ledger_aside";
 import { Cost } from "./ledger_cost";
 import { CostChart, NoiseCharts } from "./ledger_charts";
@@ -69,7 +69,11 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
     );
   }
   const counted = (kind: string) => String(specials.filter((one) => one.kind === kind).length);
-  const counts = { corrections: counted("correction"), conflicts: counted("conflict") };
+  const summary = {
+    corrections: counted("correction"),
+    conflicts: counted("conflict"),
+    refusal: cost.error?.code === "failed_precondition" ? {} : undefined,
+  };
   const showAll = (
     <Button class="link" onClick={() => setQuery({ size: "" })}>
       Show all
@@ -89,7 +93,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
         title={<Name of={short} />}
         chips={
           <>
-            <StateChips ledger={data} summary={counts} />
+            <StateChips ledger={data} summary={summary} />
             <Checked of={data} />
           </>
         }
@@ -116,6 +120,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
       )}
       <div class="with-aside">
         <div class="column">
+          {entry && <OpenedEntry ledger={name} entry={entry} size={size} />}
           <Cost ledger={data} request={request} of={cost} />
           {data.declaration?.kind === "BUDGET" && <Budget of={data} />}
           {cost.data && <CostChart ledger={data} size={size} answer={cost.data} />}
@@ -127,7 +132,8 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
           <p class="footnote">
             A bundle to keep and to check anywhere:{" "}
             <code>
-              dpledger ledger export {short} --server {serverName()}
+              dpledger ledger export {name} --server {serverName()}
+              {signedIn.value && " --token-file FILE"}
             </code>
           </p>
         </div>

@@ -23,10 +23,14 @@ function PlainWords({ request, unit, adjacency, size }: PlainWordsProps) {
   const { subject, options } = request;
   const question = { priors: [0.5], typeOneErrors: [FALSE_ALARM], gaussianLeastDelta: 1e-10 };
   const asked = { subject, options, ...question };
-  const { data } = useCall("AccountingService/ComputeProfile", asked, size);
+  const { data, error } = useCall("AccountingService/ComputeProfile", asked, size);
   const success = data?.bayesSuccess?.[0]?.success;
   const missed = data?.tradeOff?.[0]?.symmetric;
   const words = attackWords(adjacency, visible(unit));
+  if (words && !data) {
+    const why = error ? `not known: ${visible(error.message)}` : "still being worked out";
+    return <p class="faint">What an attacker gains is {why}</p>;
+  }
   if (!success || !missed || !words) return null;
   const mu = upper(data?.gaussianFit?.mu);
   return (
@@ -63,7 +67,10 @@ const isOfDelta = (warning: string) => warning.startsWith("delta is too large");
 // What makes the number less than the whole truth.
 function Warnings({ of: { ledgers = [], warnings = [] } }: { of: AnswerDetails }) {
   const { missingCount, missing = [] } = ledgers[0] ?? {};
-  const writers = `${plural(missingCount, "writer")} may hold releases that were never delivered`;
+  // Of one writer there may be several reasons.
+  const named = plural(new Set(missing.map(({ writer }) => writer)).size, "writer");
+  const more = number(missingCount) > missing.length ? " and more" : "";
+  const writers = `${named}${more} may hold releases that were never delivered`;
   return (
     <>
       {number(missingCount) > 0 && (
