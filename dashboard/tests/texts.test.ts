@@ -9,6 +9,7 @@ import { typed, typedWhole } from "../src/text/numbers";
 import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/numbers";
 import { textNear, textUp } from "../src/text/numbers";
 import { ticksOf } from "../src/chart/scale";
+import { ageWords } from "../src/text/dates";
 import { attackWords, isGuarantee, regimeShort } from "../src/text/words";
 
 // The number that a text says.
@@ -101,6 +102,12 @@ test("the page stands below the path of <base>", () => {
 test("a cell that a spreadsheet would run is text", () => {
   const row = { a: "=1+1", b: "-2.5", c: -3, d: "@x", e: 'a"b', f: "a,b", g: undefined };
   assert.equal(csvOf([row]), 'a,b,c,d,e,f,g\n\'=1+1,-2.5,-3,\'@x,"a""b","a,b",\n');
+});
+test("an age counts from the last look at the clock, which may be older than what it is of", () => {
+  assert.equal(ageWords(20_000, 10_000), "just now");
+  assert.equal(ageWords(0, 59_000), "just now");
+  assert.equal(ageWords(0, 61_000), "1 min ago");
+  assert.equal(ageWords(180_000, 0), "from a clock ahead of this one");
 });
 test("axes begin at 0 and have few round ticks", () => {
   assert.deepEqual(ticksOf(1, 4), [0, 0.25, 0.5, 0.75, 1]);

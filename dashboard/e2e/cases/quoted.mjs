@@ -108,6 +108,60 @@ export const cases = {
     assert.deepEqual(trouble, []);
   }),
 
+  "words on an attacker that take long are awaited": onServer(async ({ server, browser }) => {
+    const { page: tab, context, trouble } = await openPage(browser);
+    let answer;
+    const held = new Promise((done) => (answer = done));
+    await context.route(/ComputeProfile$/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await tab.goto(`${server.base}/ledger/default/adult-sealed-v1`);
+    await says(tab, "What an attacker gains is still being worked out");
+    await until(tab, () => document.querySelector(".epsilon"));
+    answer();
+    await says(tab, "guesses rightly with a chance of at most");
+    assert.doesNotMatch(await text(tab), /being worked out/);
+    assert.deepEqual(trouble, []);
+  }),
+
+  "what was asked again is shown as it was asked, at its place, and as of now": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const noises = [3, 4, 5, 7];
+      for (const noise of noises) {
+        await create(server, `again-${noise}`, declared("again", "example"));
+        await append(server, `again-${noise}`, [gaussian(noise)]);
+      }
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/recompute`);
+      await tab.fill("#asked", "dataset = again");
+      await tab.fill("input[name=delta]", "0,000001");
+      await tab.click("button[type=submit]");
+      await until(tab, () => /^\/recompute\/.+/.test(location.pathname));
+      await says(tab, "4 of 4");
+      await says(tab, "ended just now");
+      const name = `operations/${new URL(tab.url()).pathname.split("/")[2]}`;
+      const { results } = await server.call("RecomputeService/ListRecomputed", { name });
+      assert.ok(results.every(({ now }) => now.delta === 1e-6));
+      const rows = await tab.evaluate(() =>
+        [...document.querySelectorAll("table.recomputed tbody tr")].map((row) => ({
+          name: row.cells[0].innerText.split(/\s/)[0],
+          at: Number(row.querySelector("circle.now").getAttribute("cx")),
+        })),
+      );
+      // Each point stands where the axis, which begins at 0 and ends at 194 px, has its number.
+      const [, end] = /0 … ([\d.]+), at/.exec(await text(tab));
+      for (const { name, at } of rows) {
+        const { epsilon } = results.find(({ now }) => now.ledger.endsWith(name)).now;
+        const wanted = 6 + (188 * epsilon.upper) / Number(end);
+        assert.ok(at <= 194 && Math.abs(at - wanted) < 0.5, `${name}: ${at} for ${wanted}`);
+      }
+      assert.equal(rows.length, noises.length);
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
   "who signs out leaves nothing of the record on the screen, in no tab": onServer(
     { filled: false, flags: ["--identity"] },
     async ({ server, browser }) => {

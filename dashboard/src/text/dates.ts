@@ -16,7 +16,8 @@ export function clockWords(time: number, now: number): string {
 export const dayWords = (time: number) => format(time, { dateStyle: "medium" });
 export function ageWords(time: number, now: number, older = dateWords): string {
   const minutes = Math.floor((now - time) / 60000);
-  if (minutes < 0) return "from a clock ahead of this one";
+  // `now` may have been read a quarter of a minute ago.
+  if (minutes < -1) return "from a clock ahead of this one";
   if (minutes < 1) return "just now";
   if (minutes < 60) return `${minutes} min ago`;
   return older(time);

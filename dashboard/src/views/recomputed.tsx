@@ -39,6 +39,11 @@ function changeText(result: Result): string {
   return `${share < 0 ? "−" : "+"}${percent < 0.1 ? "< 0.1" : percent.toFixed(1)} %`;
 }
 
+// A round number that is no less: the end of an axis that holds it.
+function roundAbove(most: number) {
+  const [, step] = ticksOf(most, 6);
+  return Number((Math.ceil(most / step) * step).toPrecision(10));
+}
 function Dots({ row, greatest }: { row: Result; greatest: number }) {
   const width = 200;
   const x = (value: number) => 6 + (width - 12) * Math.min(1, value / greatest);
@@ -112,7 +117,7 @@ function Differences({ of: rows, delta }: { of: Result[]; delta: number | string
     (a, b) => refused(a) - refused(b) || Math.abs(change(b)) - Math.abs(change(a)),
   );
   const bounds = rows.flatMap(({ before, now }) => [upper(before?.epsilon), upper(now?.epsilon)]);
-  const greatest = ticksOf(Math.max(0.1, ...bounds.filter(Number.isFinite)), 6).at(-1)!;
+  const greatest = roundAbove(Math.max(0.1, ...bounds.filter(Number.isFinite)));
   const scale = (
     <>
       0 … {greatest}, at <Delta of={delta} />
