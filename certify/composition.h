@@ -42,6 +42,12 @@ struct Pair {
   const LossLaw& law(Direction d) const { return d == Direction::kRemove ? remove : add; }
 };
 
+// Two pairs that enclose one whose law is not known exactly: composed with anything `above` costs
+// at least as much, `below` at most.
+struct Enclosed {
+  Pair above, below;
+};
+
 // A bound on Rényi divergences in both directions: D_α <= xi + rho α at all orders, or `epsilons`
 // at `orders`.
 struct Curve {
@@ -62,6 +68,7 @@ struct Composition {
 struct Claimed {
   Composition above, below;
   bool reached = true;  // a mechanism that the events describe costs as much as `above`
+  bool close = true;    // or nearly: neither is known, and both enclose it
   uint64_t lines = 0;   // events, or entries of the ledger
 };
 

@@ -24,11 +24,12 @@ using rules::Within;
 
 class Reader {
  public:
-  explicit Reader(const Neighbours& neighbours) : steps_(neighbours) {}
+  Reader(const Neighbours& neighbours, const Closeness& closeness)
+      : steps_(neighbours, closeness) {}
 
   absl::Status Read(const v1::Event& event) {
     ++lines_;
-    return ReadEvent(event, rounds_[""]);
+    return ReadEvent(event, RoundOf(""));
   }
   // Of a ledger, from the first one on: an answer about it stands on all of them.
   absl::Status Read(const v1::LedgerEntry& entry) {
@@ -38,11 +39,10 @@ class Reader {
       return FieldError("declaration", "must be the first entry, and no other");
     switch (entry.body_case()) {
       case v1::LedgerEntry::kEvent:
-        return Within("event", ReadEvent(entry.event(), rounds_[entry.writer()]));
+        return Within("event", ReadEvent(entry.event(), RoundOf(entry.writer())));
       case v1::LedgerEntry::kOpened:
       case v1::LedgerEntry::kResume:  // the writer's rounds begin anew
-        rounds_[entry.writer()].number.reset();
-        return Close(rounds_[entry.writer()]);
+        return Begin(RoundOf(entry.writer()), absl::StrCat(entry.writer(), " ", lines_));
       case v1::LedgerEntry::kDeclaration:
       case v1::LedgerEntry::kNote:
       case v1::LedgerEntry::kCorrection:
@@ -58,7 +58,7 @@ class Reader {
   absl::StatusOr<Claimed> Finish() {
     if (!released_) return FieldError("--events", "must hold an event");
     for (auto& [writer, round] : rounds_) RETURN_IF_ERROR(Close(round));
-    Claimed claimed = steps_.Take();
+    ASSIGN_OR_RETURN(Claimed claimed, steps_.Take());
     claimed.lines = lines_;
     return claimed;
   }
@@ -69,7 +69,17 @@ class Reader {
     std::optional<uint64_t> number;
     Steps::Sampling sampling;
     Ball square = 0.0;
+    std::string owner;  // of its epochs
   };
+
+  Round& RoundOf(const std::string& writer) {
+    return rounds_.try_emplace(writer, Round{{}, {}, 0.0, writer}).first->second;
+  }
+  absl::Status Begin(Round& round, std::string owner) {
+    round.number.reset();
+    round.owner = std::move(owner);
+    return Close(round);
+  }
 
   absl::Status ReadEvent(const v1::Event& event, Round& round) {
     released_ = true;
@@ -79,7 +89,7 @@ class Reader {
       case v1::Event::kSumQuery:
         return Within("sum_query", Release(event.sum_query(), round));
       case v1::Event::kRounds:
-        return Within("rounds", Rounds(event.rounds()));
+        return Within("rounds", Rounds(event.rounds(), round.owner));
       case v1::Event::kMechanism:
         return Within("mechanism", steps_.Mechanism(event.mechanism()));
       case v1::Event::KIND_NOT_SET:
@@ -93,6 +103,7 @@ class Reader {
       return FieldError("round", "must be above the last one: events of one writer, in order");
     RETURN_IF_ERROR(Close(round));
     ASSIGN_OR_RETURN(round.sampling, steps_.SamplingOf(event.scheme()));
+    round.sampling.epoch.insert(0, round.owner);
     round.number = event.round();
     return absl::OkStatus();
   }
@@ -110,10 +121,11 @@ class Reader {
     const Steps::Sampling sampling = std::exchange(round.sampling, {});
     return CertainlyPositive(square) ? steps_.AddGaussian(square, sampling, 1) : absl::OkStatus();
   }
-  absl::Status Rounds(const v1::RoundsEvent& event) {
+  absl::Status Rounds(const v1::RoundsEvent& event, const std::string& owner) {
     RETURN_IF_ERROR(rules::Count("count", event.count()));
     RETURN_IF_ERROR(rules::NotEmpty("queries", event.queries_size()));
-    ASSIGN_OR_RETURN(const Steps::Sampling sampling, steps_.SamplingOf(event.scheme()));
+    ASSIGN_OR_RETURN(Steps::Sampling sampling, steps_.SamplingOf(event.scheme()));
+    sampling.epoch.insert(0, owner);
     Ball square = 0.0;
     for (int i = 0; i < event.queries_size(); ++i) {
       ASSIGN_OR_RETURN(const Ball one,
@@ -131,9 +143,10 @@ class Reader {
 
 }  // namespace
 
-absl::StatusOr<Claimed> ReadHistory(std::string_view lines, const Neighbours& neighbours) {
+absl::StatusOr<Claimed> ReadHistory(std::string_view lines, const Neighbours& neighbours,
+                                    const Closeness& closeness) {
   const Bits exact(kExactBits);
-  Reader reader(neighbours);
+  Reader reader(neighbours, closeness);
   int number = 0;
   std::optional<bool> is_ledger;
   const auto parse = [](absl::string_view line, google::protobuf::Message& message) {

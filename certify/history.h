@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "certify/allocation.h"
 #include "certify/composition.h"
 #include "dpledger/v1/ledger.pb.h"
 
@@ -19,6 +20,8 @@ struct Neighbours {
 // One event a line, of one writer; or one entry of a ledger a line, all of them. INVALID_ARGUMENT:
 // a line is no event, or a value breaks a rule; the error names the line and the field.
 // UNIMPLEMENTED: nothing here checks such an event under this adjacency or for a group of so many.
-absl::StatusOr<Claimed> ReadHistory(std::string_view lines, const Neighbours& neighbours);
+// `closeness`: of what encloses a loss that has no closed form.
+absl::StatusOr<Claimed> ReadHistory(std::string_view lines, const Neighbours& neighbours,
+                                    const Closeness& closeness = {});
 
 }  // namespace dpledger::certify

@@ -1,5 +1,7 @@
 #include "certify/laws.h"
 
+#include <cmath>
+
 namespace dpledger::certify {
 namespace {
 
@@ -46,6 +48,26 @@ Pair DiscreteLaplacePair(double a, uint64_t distance) {
     AddOutcome(pair, rest * power(k), rest * power(distance - k), Ball(a) * nearer);
   }
   return pair;
+}
+
+Enclosed DiscreteGaussianPair(double sigma, uint64_t distance) {
+  const double d = static_cast<double>(distance), last = std::ceil(16 * sigma) + d;
+  const Ball square = Ball(sigma) * sigma * 2.0;
+  const auto weight = [&](double k) { return Exp(-(Ball(k) * k / square)); };
+  Ball all = 1.0;
+  for (double k = 1; k <= last; ++k) all = all + weight(k) * 2.0;
+  const Ball past = weight(last + 1) / -ExpM1(-(Ball(2 * last + 3) / square));
+  all = all + past + Ball(0.0).Widened(past);
+  Enclosed both;
+  Ball p_left = 1.0, q_left = 1.0;
+  for (double k = d - last; k <= last; ++k) {
+    const Ball p = weight(k) / all, q = weight(k - d) / all;
+    AddOutcome(both.above, p, q, Ball(d) * (d - 2 * k) / square);
+    p_left = p_left - p, q_left = q_left - q;
+  }
+  both.below = both.above;
+  both.above.remove.infinite = p_left, both.above.add.infinite = q_left;
+  return both;
 }
 
 Pair RandomizedResponsePair(double noise, uint64_t buckets) {

@@ -9,6 +9,8 @@ namespace dpledger::certify {
 Pair LaplacePair(const Ball& distance);
 // Noise P(k) ∝ e^{-ak} on whole numbers that differ by `distance`.
 Pair DiscreteLaplacePair(double a, uint64_t distance);
+// Noise P(k) ∝ e^{-k²/2σ²} on whole numbers that differ by `distance`.
+Enclosed DiscreteGaussianPair(double sigma, uint64_t distance);
 // Of `buckets` answers a uniform one with probability `noise`, else the record's own: two records.
 Pair RandomizedResponsePair(double noise, uint64_t buckets);
 // A record's answer against a uniform one.

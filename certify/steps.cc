@@ -20,6 +20,8 @@ constexpr double kMostRuns = 0x1p53;
 constexpr size_t kMostKinds = 64;
 constexpr uint64_t kMostAtoms = 4096;
 constexpr size_t kMostAtomsOfAll = 8192;
+constexpr size_t kMostEnclosed = 4;      // kinds
+constexpr double kGreatestSigma = 2000;  // of discrete noise of one dimension
 
 using rules::Within;
 
@@ -45,6 +47,7 @@ absl::Status Unknown(std::string_view what) {
 }
 
 absl::Status Steps::AddGaussian(const Ball& one_record, const Sampling& sampling, double count) {
+  if (sampling.rounds > 1) return AddToEpoch(one_record, sampling, count);
   const Ball& q = sampling.q;
   const Ball square = one_record * sampling.times * sampling.times;
   if (CertainlyAtMost(1.0, q)) {
@@ -62,6 +65,66 @@ absl::Status Steps::AddGaussian(const Ball& one_record, const Sampling& sampling
   if (count > kMostRuns) return Unknown("more than 2^53 runs");
   if (above_.sampled.size() == kMostKinds) return Unknown("more than 64 kinds of sampled steps");
   above_.sampled.push_back({q, mu, against, count});
+  return absl::OkStatus();
+}
+
+absl::Status Steps::AddToEpoch(const Ball& one_record, const Sampling& sampling, double count) {
+  BegunEpoch& begun = begun_[sampling.epoch];
+  if (begun.count == 0) begun = {sampling, one_record, 0};
+  if (begun.sampling.rounds != sampling.rounds || begun.sampling.in != sampling.in ||
+      !Same(begun.one_record, one_record))
+    return Unknown("an epoch of unequal rounds");
+  RETURN_IF_ERROR(AddRuns(count, begun.count));
+  const double rounds = static_cast<double>(sampling.rounds);
+  // Fixed rounds go on to the end.
+  if (sampling.in == Sampling::In::kFixedRound || std::fmod(begun.count, rounds) != 0)
+    return absl::OkStatus();
+  const double epochs = begun.count / rounds;
+  begun_.erase(sampling.epoch);
+  return AddEpochs(one_record, sampling, epochs);
+}
+
+absl::Status Steps::AddEpochs(const Ball& one_record, const Sampling& sampling, double epochs) {
+  switch (sampling.in) {
+    case Sampling::In::kSomeRound:
+      return AddGaussian(one_record, {}, epochs);
+    case Sampling::In::kFixedRound:
+      return AddAllocated(one_record * epochs, sampling.rounds, 1);
+    default:
+      return AddAllocated(one_record, sampling.rounds, epochs);
+  }
+}
+
+absl::Status Steps::FinishEpochs() {
+  for (const auto& [name, begun] : begun_) {
+    const double epochs = std::ceil(begun.count / static_cast<double>(begun.sampling.rounds));
+    const bool whole = epochs * static_cast<double>(begun.sampling.rounds) == begun.count;
+    if (!whole && begun.sampling.in != Sampling::In::kSomeRound)
+      return Unknown("an epoch that is not whole");
+    RETURN_IF_ERROR(AddEpochs(begun.one_record, begun.sampling, epochs));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Steps::AddAllocated(const Ball& one_record, uint64_t rounds, double epochs) {
+  return AddEnclosed(absl::StrCat("allocation ", rounds), one_record, epochs,
+                     [&] { return EncloseAllocation(Sqrt(one_record), rounds, closeness_); });
+}
+
+absl::Status Steps::AddEnclosed(const std::string& name, const Ball& number, double count,
+                                absl::FunctionRef<absl::StatusOr<Enclosed>()> make) {
+  for (Kind& known : enclosed_) {
+    if (known.name != name || !Same(known.number, number)) continue;
+    RETURN_IF_ERROR(AddRuns(count, known.below.count));
+    return AddRuns(count, above_.pairs[known.place].count);
+  }
+  if (enclosed_.size() == kMostEnclosed)
+    return Unknown("more than 4 kinds of allocated epochs and discrete Gaussians");
+  ASSIGN_OR_RETURN(Enclosed one, make());
+  one.above.count = one.below.count = count;
+  above_alone_.insert(above_.pairs.size());
+  enclosed_.push_back({name, number, above_.pairs.size(), std::move(one.below)});
+  above_.pairs.push_back(std::move(one.above));
   return absl::OkStatus();
 }
 
@@ -103,6 +166,23 @@ absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& sche
     if (size >= 1 && size < population) {
       return Sampling{Ball(static_cast<double>(size)) / static_cast<double>(population), 2};
     }
+  }
+  if (scheme.has_random_allocation() && !replaced() && to_.group_size == 1) {
+    const v1::RandomAllocation& allocation = scheme.random_allocation();
+    const uint64_t rounds = allocation.rounds_per_epoch();
+    RETURN_IF_ERROR(rules::Count("scheme.random_allocation.rounds_per_epoch", rounds));
+    const bool fixed = allocation.fixed_bins();
+    if (allocation.contributions() <= 1) {
+      return Sampling{1.0, 1, fixed ? Sampling::In::kFixedRound : Sampling::In::kRandomRound,
+                      rounds, fixed ? " fixed" : absl::StrCat(" random ", allocation.epoch())};
+    }
+  }
+  if (scheme.has_disjoint_batches() && to_.adjacency != v1::ADD_OR_REMOVE_ONE) {
+    const v1::DisjointBatches& batches = scheme.disjoint_batches();
+    RETURN_IF_ERROR(
+        rules::Count("scheme.disjoint_batches.batches_per_epoch", batches.batches_per_epoch()));
+    return Sampling{1.0, 1, Sampling::In::kSomeRound, batches.batches_per_epoch(),
+                    absl::StrCat(" batch ", batches.epoch())};
   }
   if (!scheme.has_poisson()) {
     const auto* field = scheme.GetReflection()->GetOneofFieldDescriptor(
@@ -253,8 +333,16 @@ absl::Status Steps::DiscreteGaussian(const v1::DiscreteGaussian& noise, double c
   RETURN_IF_ERROR(rules::WholeIn(1, rules::kMaxWhole, "sensitivity", noise.sensitivity()));
   if (noise.has_dimension())
     RETURN_IF_ERROR(rules::WholeIn(1, rules::kMaxWhole, "dimension", noise.dimension()));
-  if (noise.dimension() == 1) return Unknown("discrete_gaussian of one dimension");
-  const Ball distance = Ball(static_cast<double>(noise.sensitivity())) * Times() / noise.sigma();
+  const double whole = static_cast<double>(noise.sensitivity()) * Times();
+  if (noise.dimension() == 1) {
+    if (noise.sigma() > kGreatestSigma || whole > kGreatestSigma)
+      return Unknown("discrete_gaussian of one dimension with σ, or a distance, above 2000");
+    const auto distance = static_cast<uint64_t>(whole);
+    return AddEnclosed(absl::StrCat("discrete ", distance), noise.sigma(), count, [&] {
+      return absl::StatusOr<Enclosed>(DiscreteGaussianPair(noise.sigma(), distance));
+    });
+  }
+  const Ball distance = Ball(whole) / noise.sigma();
   AddCurve({0.0, distance * distance / 2.0, {}, {}, 0}, 0.0, count);
   return absl::OkStatus();
 }
@@ -354,7 +442,8 @@ absl::Status Steps::WithPair(const v1::MechanismEvent& event, double count) {
   return Unknown(name);
 }
 
-Claimed Steps::Take() {
+absl::StatusOr<Claimed> Steps::Take() {
+  RETURN_IF_ERROR(FinishEpochs());
   Claimed claimed;
   claimed.below = above_;
   claimed.below.curves.clear();
@@ -362,8 +451,10 @@ Claimed Steps::Take() {
   for (size_t i = 0; i < above_.pairs.size(); ++i) {
     if (!above_alone_.contains(i)) claimed.below.pairs.push_back(above_.pairs[i]);
   }
+  for (Kind& kind : enclosed_) claimed.below.pairs.push_back(std::move(kind.below));
   claimed.below.variance = above_.variance + below_variance_;
   claimed.reached = above_.curves.empty() && above_alone_.empty();
+  claimed.close = above_.curves.empty() && above_alone_.size() == enclosed_.size();
   claimed.above = std::move(above_);
   return claimed;
 }

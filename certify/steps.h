@@ -8,8 +8,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "certify/allocation.h"
 #include "certify/composition.h"
 #include "certify/history.h"
 #include "dpledger/v1/event.pb.h"
@@ -21,13 +24,18 @@ absl::Status Unknown(std::string_view what);
 
 class Steps {
  public:
-  explicit Steps(const Neighbours& neighbours) : to_(neighbours) {}
+  Steps(const Neighbours& neighbours, const Closeness& closeness)
+      : to_(neighbours), closeness_(closeness) {}
 
   // With which probability a record is in a round, and how much farther apart the round's sums are
-  // then than by its own contribution.
+  // then than by its own contribution; or how it is in one round of an epoch.
   struct Sampling {
     Ball q = 1.0;
     double times = 1;
+    enum class In { kEachRound, kRandomRound, kFixedRound, kSomeRound };
+    In in = In::kEachRound;
+    uint64_t rounds = 0;  // of an epoch
+    std::string epoch;    // rounds of the same one are counted together
   };
   // What one record changes of a round's sums over their noise, and the round's sampling.
   absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count);
@@ -37,7 +45,7 @@ class Steps {
   absl::Status Mechanism(const v1::MechanismEvent& event) { return Mechanism(event, 1, 1); }
 
   // All of them; nothing is left here.
-  Claimed Take();
+  absl::StatusOr<Claimed> Take();
 
  private:
   bool replaced() const { return to_.adjacency == v1::REPLACE_ONE; }
@@ -46,6 +54,12 @@ class Steps {
 
   // `event` but for its count says which pair it is.
   absl::Status AddPair(Pair pair, v1::MechanismEvent event, double count);
+  absl::Status AddToEpoch(const Ball& one_record, const Sampling& sampling, double count);
+  absl::Status AddEpochs(const Ball& one_record, const Sampling& sampling, double epochs);
+  absl::Status FinishEpochs();
+  absl::Status AddEnclosed(const std::string& name, const Ball& number, double count,
+                           absl::FunctionRef<absl::StatusOr<Enclosed>()> make);
+  absl::Status AddAllocated(const Ball& one_record, uint64_t rounds, double epochs);
   // `rho` of a Gaussian that the curve allows.
   void AddCurve(Curve curve, const Ball& rho, double count);
   // `runs` of everything around it, at this depth of the tree.
@@ -69,12 +83,27 @@ class Steps {
   absl::StatusOr<Ball> SparseVector(const v1::SparseVector& sparse) const;
   absl::Status WithPair(const v1::MechanismEvent& event, double count);
 
+  struct Kind {
+    std::string name;
+    Ball number;
+    size_t place = 0;  // of the pair above
+    Pair below;
+  };
+  struct BegunEpoch {
+    Sampling sampling;
+    Ball one_record;
+    double count = 0;
+  };
+
   Neighbours to_;
+  Closeness closeness_;
   Composition above_;
   Ball below_variance_ = 0.0;
   size_t atoms_ = 0;                      // of all pairs
   std::map<std::string, size_t> places_;  // of pairs
   std::set<size_t> above_alone_;          // pairs that are a bound, and that no mechanism reaches
+  std::vector<Kind> enclosed_;
+  std::map<std::string, BegunEpoch> begun_;
 };
 
 }  // namespace dpledger::certify

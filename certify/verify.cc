@@ -33,7 +33,7 @@ class Released {
  public:
   Released(const Claimed& history, const Claim& claim, End end)
       : of_(end == End::kUpper ? history.above : history.below),
-        reached_(history.reached),
+        close_(history.close),
         claim_(claim),
         end_(end) {
     if (claim.trials) best_.emplace(of_, *claim.trials);
@@ -84,7 +84,7 @@ class Released {
                      ? finder.tilt() * (claim_.upper - claim_.lower)
                      : (claim_.upper - claim_.lower) / claim_.upper;
     // Where the ends are those of two mechanisms, the gap says nothing of how close either is.
-    if (!reached_ || best_) gap = std::fmin(gap, kUnknownGap);
+    if (!close_ || best_) gap = std::fmin(gap, kUnknownGap);
     double tolerance = gap > 0 ? std::clamp(gap / 50, 1e-16, 0.02) : 0.02;
     double smoothing = 4 * tolerance;
     for (int i = 0; i < kTries && of.curves.empty(); ++i, tolerance /= 10, smoothing /= 100) {
@@ -99,7 +99,7 @@ class Released {
   }
 
   const Composition& of_;
-  bool reached_;
+  bool close_;
   const Claim& claim_;
   End end_;
   std::optional<BestOfRuns> best_;
@@ -108,6 +108,13 @@ class Released {
 std::string Found(const std::string& statement, Direction direction, const Bounds& bounds) {
   return absl::StrCat(statement, " (", direction == Direction::kRemove ? "remove" : "add",
                       ": it is in [", bounds.lower.Text(), ", ", bounds.upper.Text(), "])");
+}
+
+// What the other composition says, where both enclose what was released.
+Bounds Enclosing(const Claimed& history, const Claim& claim, End end, Direction direction,
+                 double epsilon, double delta) {
+  if (!history.close) return {};
+  return Released(history, claim, end).Against(delta, direction, epsilon);
 }
 
 // δ(ε) <= delta, in both directions.
@@ -121,8 +128,10 @@ Finding AtMost(const Claimed& history, double epsilon, double delta, const Claim
     if (CertainlyAtMost(bounds.upper, delta)) continue;
     open.words = Found(statement, direction, bounds);
     // What is but a bound may be that of a mechanism which costs less.
-    if (history.reached && CertainlyLess(delta, bounds.lower))
-      return {Verdict::kRefuted, open.words};
+    const Bounds least = history.reached
+                             ? bounds
+                             : Enclosing(history, claim, End::kLower, direction, epsilon, delta);
+    if (CertainlyLess(delta, least.lower)) return {Verdict::kRefuted, open.words};
   }
   return open.words.empty() ? Finding{Verdict::kProved, statement} : open;
 }
@@ -140,17 +149,26 @@ Finding AtLeast(const Claimed& history, double epsilon, double delta, const Clai
     const bool falls = claim.about == Claim::About::kDelta || released.FallsAt(direction, epsilon);
     if (falls ? CertainlyAtMost(delta, bounds.lower) : CertainlyLess(delta, bounds.lower))
       return {Verdict::kProved, statement};
-    const bool less =
-        CertainlyLess(bounds.upper, delta) ||
-        (released.EndsBelow(direction, epsilon) && CertainlyAtMost(bounds.upper, delta));
     // A bound may be that of a mechanism which costs more than the one below.
-    if (!less || !history.reached) found.verdict = Verdict::kOpen;
+    const Bounds most = history.reached
+                            ? bounds
+                            : Enclosing(history, claim, End::kUpper, direction, epsilon, delta);
+    const bool less = CertainlyLess(most.upper, delta) ||
+                      (history.reached && released.EndsBelow(direction, epsilon) &&
+                       CertainlyAtMost(bounds.upper, delta));
+    if (!less) found.verdict = Verdict::kOpen;
     if (!less || found.words.empty()) found.words = Found(statement, direction, bounds);
   }
   return found;
 }
 
 }  // namespace
+
+Closeness Claim::At(int turn) const {
+  constexpr double kShare = 1e-5, kLeast = 1e-30;
+  const double ignored = std::fmax(kLeast, kShare * (about == About::kEpsilon ? given : upper));
+  return {ignored, (1L << 16) << (2 * turn)};
+}
 
 Finding CheckUpper(const Claimed& history, const Claim& claim) {
   return claim.about == Claim::About::kEpsilon ? AtMost(history, claim.upper, claim.given, claim)

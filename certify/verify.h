@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "certify/allocation.h"
 #include "certify/composition.h"
 #include "certify/selection.h"
 
@@ -22,6 +23,9 @@ struct Claim {
   double given = 0;  // the δ, or the ε
   double lower = 0, upper = 0;
   std::optional<Trials> trials;  // of the best of so many runs; else of all that the events say
+
+  // How fine to be at the `turn`-th try: of δ a hundred-thousandth does not matter.
+  Closeness At(int turn) const;
 };
 
 // That the upper end is at least the truth; that the lower end is at most the truth.

@@ -59,15 +59,16 @@ Claim TuningAnswer(const std::string& events, double delta, const std::string& t
           *std::move(read)};
 }
 
-Claimed Read(const std::string& events, const Neighbours& neighbours = {}) {
-  absl::StatusOr<Claimed> history = ReadHistory(events, neighbours);
+Claimed Read(const std::string& events, const Neighbours& neighbours = {},
+             const Closeness& closeness = {}) {
+  absl::StatusOr<Claimed> history = ReadHistory(events, neighbours, closeness);
   EXPECT_TRUE(history.ok()) << history.status();
   return *std::move(history);
 }
 
 void ExpectProved(const std::string& events, double delta, const Neighbours& neighbours = {}) {
   const Claim claim = Answer(events, delta, neighbours);
-  const Claimed history = Read(events, neighbours);
+  const Claimed history = Read(events, neighbours, claim.At(0));
   for (const Finding& found : {CheckUpper(history, claim), CheckLower(history, claim)})
     EXPECT_EQ(found.verdict, Verdict::kProved) << events << found.words;
 }
@@ -216,6 +217,68 @@ TEST(Answers, OfEveryKindCoveredAreProved) {
   claim.upper *= 1 + 1e-4;
   EXPECT_EQ(CheckUpper(Read(zcdp), claim).verdict, Verdict::kProved);
   EXPECT_EQ(CheckLower(Read(zcdp), claim).verdict, Verdict::kProved);
+}
+
+const char kAllocated[] = "\"randomAllocation\":{\"roundsPerEpoch\":\"16\"}";
+
+TEST(Answers, OfEpochsAreProved) {
+  const Neighbours zero = {v1::ZERO_OUT, 1};
+  ExpectProved(EpochRounds(kAllocated, 1, 16), 1e-5);
+  ExpectProved(EpochRounds(kAllocated, 2, 48) + GaussianEvent(4), 1e-5, zero);
+  ExpectProved(
+      EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\",\"fixedBins\":true}", 2, 48),
+      1e-5);
+  // An epoch's batches are disjoint: three epochs, of which one is not whole.
+  std::string batches =
+      EpochRounds("\"disjointBatches\":{\"batchesPerEpoch\":\"16\"}", 2, 32) +
+      "{\"sampling\":{\"round\":\"40\",\"scheme\":{\"disjointBatches\":{\"batchesPerEpoch\":"
+      "\"16\",\"epoch\":\"2\"}}}}\n{\"sumQuery\":{\"round\":\"40\",\"query\":{\"l2NormBound\":1,"
+      "\"noiseStddev\":2}}}\n";
+  ExpectProved(batches, 1e-5, zero);
+  // One by one, both rounds of an epoch are one draw.
+  std::string rounds;
+  for (int i = 1; i <= 2; ++i) {
+    rounds += absl::StrFormat(
+        "{\"sampling\":{\"round\":\"%d\",\"scheme\":{\"randomAllocation\":{\"roundsPerEpoch\":"
+        "\"2\"}}}}\n{\"sumQuery\":{\"round\":\"%d\",\"query\":{\"l2NormBound\":1,"
+        "\"noiseStddev\":2}}}\n",
+        i, i);
+  }
+  ExpectProved(rounds, 1e-5);
+}
+
+TEST(Answers, OfDiscreteNoiseOfOneDimensionAreProved) {
+  const auto noise = [](const char* sigma, int sensitivity) {
+    return Mechanism(
+        absl::StrFormat("\"count\":\"10\",\"discreteGaussian\":{\"sigma\":%s,"
+                        "\"sensitivity\":\"%d\",\"dimension\":\"1\"}",
+                        sigma, sensitivity));
+  };
+  ExpectProved(noise("0.8", 1), 1e-6);
+  ExpectProved(noise("20", 3) + GaussianEvent(5), 1e-6, {v1::REPLACE_ONE, 1});
+  ExpectProved(noise("20", 3) + GaussianEvent(5), 1e-6, {v1::ADD_OR_REMOVE_ONE, 2});
+  // Beside as much noise on half the distance, which is another pair.
+  ExpectProved(noise("20", 3) + noise("40", 3) + GaussianEvent(5), 1e-6);
+  EXPECT_EQ(CheckUpper(Read(noise("20", 3)), Answer(noise("20.1", 3), 1e-6, {})).verdict,
+            Verdict::kRefuted);
+}
+
+TEST(Faults, OfEpochsAreRefuted) {
+  const std::string events = EpochRounds(kAllocated, 1, 32);
+  const Claim right = Answer(events, 1e-5, {});
+  const Claimed history = Read(events, {}, right.At(0));
+  const double width = right.upper - right.lower;
+  Claim low = right, high = right;
+  low.lower -= 3 * width, low.upper = right.lower - 2 * width;
+  high.upper += 3 * width, high.lower = right.upper + 2 * width;
+  EXPECT_EQ(CheckUpper(history, low).verdict, Verdict::kRefuted);
+  EXPECT_EQ(CheckLower(history, low).verdict, Verdict::kProved);
+  EXPECT_EQ(CheckLower(history, high).verdict, Verdict::kRefuted);
+  EXPECT_EQ(CheckUpper(history, high).verdict, Verdict::kProved);
+  // An epoch that is drawn again costs less than one whose bins are fixed.
+  const std::string fixed =
+      EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\",\"fixedBins\":true}", 1, 32);
+  EXPECT_EQ(CheckUpper(Read(fixed, {}, right.At(0)), right).verdict, Verdict::kRefuted);
 }
 
 // ---- The best of several runs ----

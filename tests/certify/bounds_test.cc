@@ -5,8 +5,10 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "certify/allocation.h"
 #include "certify/proof.h"
 #include "certify/transform.h"
 
@@ -335,6 +337,77 @@ TEST(SampledOnce, IsTheIntegralOfBothDensities) {
       }
       EXPECT_NEAR(ClosedDelta(of, direction, epsilon).Middle(), truth, 1e-8);
     }
+  }
+}
+
+// ---- Random allocation ----
+
+// Y = e^{μZ - μ²/2}.
+double ShortOf(double x, double mu) {
+  if (x <= 0) return 0;
+  const double z = std::log(x) / mu + mu / 2;
+  return (x * std::erfc(-z / std::sqrt(2)) - std::erfc((mu - z) / std::sqrt(2))) / 2;
+}
+// Of two rounds: E (c - Y - Y')_+ for one of them by its closed form, for the other by a sum.
+double OfTwoRounds(double mu, Direction direction, double epsilon) {
+  const bool add = direction == Direction::kAdd;
+  const double c = 2 * std::exp(add ? -epsilon : epsilon);
+  double shortfall = 0;
+  for (double z = -12; z < 12; z += 1e-3) {
+    const double phi = std::exp(-z * z / 2) / std::sqrt(2 * M_PI) * 1e-3;
+    shortfall += phi * ShortOf(c - std::exp(mu * z - mu * mu / 2), mu);
+  }
+  return add ? std::exp(epsilon) * shortfall / 2 : (2 - c + shortfall) / 2;
+}
+Ball DeltaOf(Pair pair, Direction direction, double epsilon) {
+  pair.count = 1;
+  Composition of;
+  of.pairs.push_back(std::move(pair));
+  return ClosedDelta(of, direction, epsilon);
+}
+
+TEST(Allocation, IsEnclosedHoweverRough) {
+  for (const double mu : {0.4, 1.0, 2.0}) {
+    for (const Closeness& closeness : {Closeness{1e-9, 1 << 12}, {1e-3, 1 << 8}, {1e-9, 64}}) {
+      const auto enclosed = EncloseAllocation(mu, 2, closeness);
+      if (!enclosed.ok()) continue;  // of a lattice that is too rough
+      for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+        for (const double epsilon : {0.0, 0.2, 0.7, 1.5}) {
+          SCOPED_TRACE(::testing::Message() << mu << " " << closeness.places << " " << epsilon);
+          const double truth = OfTwoRounds(mu, direction, epsilon);
+          const double least = DeltaOf(enclosed->below, direction, epsilon).Middle();
+          const double most = DeltaOf(enclosed->above, direction, epsilon).Middle();
+          EXPECT_LE(least, truth + 1e-13);
+          EXPECT_GE(most, truth - 1e-13);
+        }
+      }
+    }
+  }
+}
+
+TEST(Allocation, IsEnclosedToSecondOrder) {
+  for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+    std::vector<double> widths;
+    for (const long places : {1 << 12, 1 << 14}) {
+      const auto enclosed = EncloseAllocation(1, 4, {1e-9, places});
+      ASSERT_TRUE(enclosed.ok()) << enclosed.status();
+      const Ball least = DeltaOf(enclosed->below, direction, 0.5);
+      widths.push_back((DeltaOf(enclosed->above, direction, 0.5) - least).Middle());
+    }
+    EXPECT_LT(widths[1], widths[0] / 12);
+    EXPECT_LT(widths[1], 1e-3);
+  }
+}
+
+TEST(Allocation, ToOneRoundIsAGaussian) {
+  const auto enclosed = EncloseAllocation(0.5, 1, {1e-12, 1 << 14});
+  ASSERT_TRUE(enclosed.ok()) << enclosed.status();
+  Composition gaussian;
+  gaussian.variance = 0.25;
+  for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+    const Ball truth = ClosedDelta(gaussian, direction, 1.0);
+    EXPECT_TRUE(CertainlyAtMost(DeltaOf(enclosed->below, direction, 1), truth));
+    EXPECT_TRUE(CertainlyAtMost(truth, DeltaOf(enclosed->above, direction, 1)));
   }
 }
 

@@ -95,6 +95,10 @@ TEST(Program, NamesWhatItDoesNotCover) {
     EXPECT_EQ(ended.code, 3) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr(words));
   }
+  const Ended begun =
+      Certify(EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\"}", 1, 17), kEnds);
+  EXPECT_EQ(begun.code, 3) << begun.output;
+  EXPECT_THAT(begun.output, HasSubstr("an epoch that is not whole: not covered"));
 }
 TEST(Program, NamesTheFieldThatBreaksARule) {
   std::string deep = "\"gaussian\":{\"noiseMultiplier\":1}";
