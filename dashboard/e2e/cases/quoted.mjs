@@ -190,6 +190,8 @@ export const cases = {
           () => !/patients|ε ≤|open$/m.test(document.querySelector("main").innerText),
         );
         assert.equal(await one.evaluate(() => document.querySelectorAll("tbody tr").length), 0);
+        await says(one, "Sign in to see");
+        assert.equal(await one.locator("main .bad").count(), 0, "nothing has failed");
       }
     },
   ),

@@ -220,6 +220,7 @@ export function Failed({
   again?: () => void;
 }) {
   if (error.code === "canceled") return null;
+  const nobody = error.code === "unauthenticated"; // which is a question, and no failure
   const ask = again && (
     <Button class="link" onClick={again}>
       Ask again
@@ -227,8 +228,13 @@ export function Failed({
   );
   return (
     <div role="alert">
-      <Notice shape="refused" tone="bad" title={`Could not get ${what}`} action={ask}>
-        <p>{visible(error.message)}</p>
+      <Notice
+        shape={nobody ? "unknown" : "refused"}
+        tone={nobody ? "plain" : "bad"}
+        title={`${nobody ? "Sign in to see" : "Could not get"} ${what}`}
+        action={ask}
+      >
+        {!nobody && <p>{visible(error.message)}</p>}
         {since ? <p>Shown is what came {ageWords(since, Date.now())}.</p> : null}
         <p class="faint">
           {NEXT[error.code] ?? ""} <Code of={error} />
