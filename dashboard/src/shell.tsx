@@ -10,7 +10,7 @@ import { urlOf } from "./prefix";
 import { go, keeping, place, setQuery, thingOf } from "./router";
 import { SignIn } from "./sign_in";
 import { theme, turnTheme } from "./theme";
-import { zone } from "./text/dates";
+import { momentWords, zone } from "./text/dates";
 import { now } from "./text/time";
 
 const VIEWS: [key: string, href: string, label: string, views: string[]][] = [
@@ -27,7 +27,14 @@ function Live() {
     connecting: "Connecting",
     live: "Live",
     paused: "Paused",
-    reconnecting: "Reconnecting",
+    reconnecting: (
+      <>
+        Reconnecting
+        {lastHeard.value > 0 && (
+          <span class="since">, shown is the state of {momentWords(lastHeard.value)}</span>
+        )}
+      </>
+    ),
     old: `Old: ${Math.floor((now.value - lastHeard.value) / 60000)} min`,
   }[liveState.value];
   const skew = clockSkew.value;

@@ -360,7 +360,9 @@ export const cases = {
     await tab.goto(`${server.base}/ledger/default/adult-sealed-v1`);
     await until(tab, () => document.querySelector(".epsilon"));
     await server.stop({ keep: true, signal: "SIGKILL" });
-    await until(tab, () => /Reconnecting/.test(document.body.innerText));
+    await until(tab, () =>
+      /Reconnecting, shown is the state of \d{1,2} \w+, \d\d:\d\d$/m.test(document.body.innerText),
+    );
     assert.equal(await tab.evaluate(() => document.querySelectorAll(".epsilon").length), 1);
     await tab.click("nav.views >> text=Ledgers");
     await until(tab, () => /Could not get the list of ledgers/.test(document.body.innerText));
