@@ -195,7 +195,7 @@ class ClusterSimulation {
                older->second.writers.contains(writer->first)) {
       writer->second = older->second.writers.at(writer->first);
     } else if (kind == 2) {
-      std::string& first = cluster_.primary.entries[forged->first].front();
+      std::string& first = cluster_.primary.entries[forged->first].Own().front();
       first = WithOtherDeclaration(first);
     } else {
       Forge(chance_, writer->second, rows.head);

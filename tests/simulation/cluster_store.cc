@@ -29,8 +29,10 @@ class ReadTables : public StoredLedgers {
   }
   absl::StatusOr<v1::StoredRequest> Answered(const std::string& ledger,
                                              const std::string& request_id) override {
-    const auto row = tables_.requests.find({ledger, request_id});
-    if (row == tables_.requests.end()) return absl::NotFoundError("");
+    const auto of_ledger = tables_.requests.find(ledger);
+    if (of_ledger == tables_.requests.end()) return absl::NotFoundError("");
+    const auto row = of_ledger->second->find(request_id);
+    if (row == of_ledger->second->end()) return absl::NotFoundError("");
     return row->second;
   }
   LedgerReader& reader() override { return reader_; }
@@ -50,7 +52,7 @@ absl::StatusOr<std::shared_ptr<const LedgerHead>> ClusterStore::Load(
   const auto row = tables.heads.find(name);
   if (row == tables.heads.end()) return LedgerNotFound(name);
   const HeadRows& rows = row->second;
-  const std::vector<std::string>& entries = tables.entries.at(name);
+  const std::vector<std::string>& entries = *tables.entries.at(name);
   ASSIGN_OR_RETURN(LedgerHead head,
                    FromStored(name, entries.front(), rows.head, rows.writers, Keys()));
   if (!rows.IsAt(head) || entries.size() != rows.size)
@@ -100,7 +102,7 @@ absl::Status ClusterStore::CommitGroup(std::vector<Operation>& group,
         stored.Add(std::move(head));
       }
     }
-    StagedGroup staged(stored, clock_.Now(), Keys().current);
+    StagedGroup staged(stored, clock_.Now(), Keys().current, gate_);
     answers.clear();
     for (const Operation& operation : group) answers.push_back(staged.Stage(operation));
     between_();
@@ -108,6 +110,7 @@ absl::Status ClusterStore::CommitGroup(std::vector<Operation>& group,
     grown.clear();
     for (const auto& [name, ledger] : staged.ledgers()) {
       if (ledger.changes.empty()) continue;
+      if (cluster_.flaws.no_transaction && !grown.empty()) cluster_.primary = tables;
       const auto row = cluster_.primary.heads.find(name);
       const bool is_new = row == cluster_.primary.heads.end();
       const bool same = is_new ? ledger.stored == nullptr
@@ -122,13 +125,13 @@ absl::Status ClusterStore::CommitGroup(std::vector<Operation>& group,
         rows.writers[writer] = *ledger.head->writers.Find(writer);
       }
       grown.push_back(ledger.head);
-      auto& entries = tables.entries[name];
+      auto& entries = tables.entries[name].Own();
       for (const auto& [change, request] : ledger.changes) {
         entries.resize(change->receipt.first_sequence());
         const auto added = DecodeBatchRow(change->entries).value();
         entries.insert(entries.end(), added.begin(), added.end());
         if (request == nullptr || cluster_.flaws.no_request_rows) continue;
-        v1::StoredRequest& answered = tables.requests[{name, request->request_id}];
+        v1::StoredRequest& answered = tables.requests[name].Own()[request->request_id];
         answered.set_request_hash(merkle::ToBytes(request->hash));
         *answered.mutable_receipt() = change->receipt;
       }
@@ -162,13 +165,17 @@ void ClusterStore::AppendAsync(v1::AppendBatchRequest request, const std::string
   waiting_.push_back(std::move(operation));
 }
 
-absl::StatusOr<v1::Ledger> ClusterStore::SubmitAndGet(Operation operation,
-                                                      const std::string& name) {
+absl::StatusOr<v1::Receipt> ClusterStore::Submit(Operation operation) {
   absl::StatusOr<v1::Receipt> answer;
   operation.done = [&](absl::StatusOr<v1::Receipt> receipt) { answer = std::move(receipt); };
   waiting_.push_back(std::move(operation));
   Step();
-  RETURN_IF_ERROR(answer.status());
+  return answer;
+}
+
+absl::StatusOr<v1::Ledger> ClusterStore::SubmitAndGet(Operation operation,
+                                                      const std::string& name) {
+  RETURN_IF_ERROR(Submit(std::move(operation)).status());
   return Get(name, {});
 }
 
@@ -183,6 +190,10 @@ absl::StatusOr<v1::Ledger> ClusterStore::Seal(const v1::SealLedgerRequest& reque
 absl::StatusOr<v1::Ledger> ClusterStore::Fork(const v1::ForkLedgerRequest& request,
                                               const LedgerPoint& point, const std::string& caller) {
   return SubmitAndGet(Operation(ForkAtPoint{request, point}, caller), request.name());
+}
+absl::StatusOr<v1::Receipt> ClusterStore::Grant(const GrantAtSize& grant,
+                                                const std::string& caller) {
+  return Submit(Operation(grant, caller));
 }
 
 absl::StatusOr<v1::Ledger> ClusterStore::Get(const std::string& name, const WriterRange& writers) {
@@ -206,12 +217,13 @@ absl::StatusOr<std::vector<std::string>> ClusterStore::Read(const std::string& n
                                                             size_t max_entries, size_t max_bytes) {
   const auto row = cluster_.primary.entries.find(name);
   if (row == cluster_.primary.entries.end()) return LedgerNotFound(name);
-  if (first > row->second.size()) return absl::OutOfRangeError(name);
+  const std::vector<std::string>& all = *row->second;
+  if (first > all.size()) return absl::OutOfRangeError(name);
   std::vector<std::string> entries;
   size_t bytes = 0;
-  for (uint64_t i = first; i < row->second.size() && entries.size() < max_entries; ++i) {
+  for (uint64_t i = first; i < all.size() && entries.size() < max_entries; ++i) {
     if (!entries.empty() && bytes >= max_bytes) break;
-    bytes += entries.emplace_back(row->second[i]).size();
+    bytes += entries.emplace_back(all[i]).size();
   }
   return entries;
 }

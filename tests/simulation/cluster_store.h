@@ -41,11 +41,26 @@ struct HeadRows {
   }
 };
 
+// Copies share the value until one of them changes it: each transaction copies all tables.
+template <typename Value>
+class CopiedLate {
+ public:
+  const Value& operator*() const { return *value_; }
+  const Value* operator->() const { return value_.get(); }
+  Value& Own() {
+    if (value_.use_count() > 1) value_ = std::make_shared<Value>(*value_);
+    return *value_;
+  }
+
+ private:
+  std::shared_ptr<Value> value_ = std::make_shared<Value>();
+};
+
 // What one transaction leaves to the next.
 struct Tables {
   std::map<std::string, HeadRows> heads;
-  std::map<std::string, std::vector<std::string>> entries;
-  std::map<std::pair<std::string, std::string>, v1::StoredRequest> requests;
+  std::map<std::string, CopiedLate<std::vector<std::string>>> entries;
+  std::map<std::string, CopiedLate<std::map<std::string, v1::StoredRequest>>> requests;
   std::map<std::string, v1::StoredCheckpoint> checkpoints;
   std::map<std::pair<std::string, merkle::TileId>, std::string> tiles;
   std::vector<std::string> registry;
@@ -96,7 +111,9 @@ class ClusterStore : public LedgerStore, public CheckpointStore {
                                   const std::string& caller) override;
   absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
                                   const std::string& caller) override;
+  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant, const std::string& caller) override;
   CheckpointStore& checkpoints() override { return *this; }
+  void Guard(AppendGate* gate) override { gate_ = gate; }
   absl::Status PutHistory(const std::string&, const v1::StoredHistory&) override { return {}; }
   absl::Status Health() const override { return absl::OkStatus(); }
 
@@ -118,6 +135,7 @@ class ClusterStore : public LedgerStore, public CheckpointStore {
   absl::StatusOr<std::shared_ptr<const LedgerHead>> Load(const Tables& tables,
                                                          const std::string& name) const;
   HeadKeys Keys() const;
+  absl::StatusOr<v1::Receipt> Submit(Operation operation);
   absl::StatusOr<v1::Ledger> SubmitAndGet(Operation operation, const std::string& name);
   absl::Status CommitGroup(std::vector<Operation>& group,
                            std::vector<absl::StatusOr<v1::Receipt>>& answers);
@@ -127,6 +145,7 @@ class ClusterStore : public LedgerStore, public CheckpointStore {
   Cluster& cluster_;
   SimulatedClock& clock_;
   const std::function<void()> between_;
+  AppendGate* gate_ = nullptr;
   postgres::HeadCache heads_;
   std::vector<Operation> waiting_;
   struct Beat {

@@ -7,8 +7,8 @@
 
 namespace {
 
-bool counts = false;
-uint64_t left = 0;  // 0: not armed
+thread_local bool counts = false;  // a gate's thread always has memory
+uint64_t left = 0;                 // 0: not armed
 uint64_t ran_out = 0;
 
 }  // namespace

@@ -27,6 +27,7 @@ struct ClusterFlaws {
   bool no_standby = false;       // commits are answered before the standby has them
   bool no_request_rows = false;  // answered requests are not remembered
   bool no_keys = false;          // whatever head is stored is believed
+  bool no_transaction = false;   // the ledgers of a group are committed one after the other
 };
 
 struct Outcome {

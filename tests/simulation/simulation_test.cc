@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/simulation/budget_race.h"
 #include "tests/simulation/scarce_memory.h"
 
 namespace dpledger::simulation {
@@ -150,6 +151,72 @@ TEST(Cluster, NoticesForgedHeadsThatAreBelieved) {
 TEST(Cluster, NoticesRequestsThatAreForgotten) {
   EXPECT_GT(ClusterSeedsThatFind({.no_request_rows = true}), 20);
 }
+
+// Trainers race for what a filter has left: the same, with the same variables.
+TEST(Race, KeepsEveryPromiseUnderEverySeed) {
+  const bool trace = FromEnvironment("DPLEDGER_SIMULATION_TRACE", 0) != 0;
+  const uint64_t first = FromEnvironment("DPLEDGER_SIMULATION_SEED", 1);
+  const uint64_t seconds = FromEnvironment("DPLEDGER_SIMULATION_SECONDS", 0);
+  const absl::Time end = absl::Now() + absl::Seconds(seconds);
+  Outcome sum;
+  uint64_t seed = first;
+  for (; seconds > 0 ? absl::Now() < end : seed < first + 100; ++seed) {
+    const Outcome outcome = SimulateRace(seed, {}, trace);
+    ASSERT_TRUE(outcome.status.ok())
+        << "seed " << seed << ", step " << outcome.steps << ": " << outcome.status;
+    if (trace) return;
+    EXPECT_EQ(outcome.acknowledged, RaceSize().fits());
+    sum.acknowledged += outcome.acknowledged;
+    sum.lives += outcome.lives;
+    sum.faults += outcome.faults;
+    sum.refusals += outcome.refusals;
+  }
+  std::printf(
+      "%llu seeds: %llu rounds acknowledged, %llu lives, %llu faults, %llu refusals\n",
+      static_cast<unsigned long long>(seed - first),
+      static_cast<unsigned long long>(sum.acknowledged), static_cast<unsigned long long>(sum.lives),
+      static_cast<unsigned long long>(sum.faults), static_cast<unsigned long long>(sum.refusals));
+  EXPECT_GT(sum.lives, 5 * (seed - first));
+  EXPECT_GT(sum.refusals, RaceSize().trainers * (seed - first));
+  for (seed = first; seed < first + 8; ++seed)
+    EXPECT_EQ(SimulateRace(seed).trace_hash, SimulateRace(seed).trace_hash) << "seed " << seed;
+}
+
+TEST(Race, KeepsEveryPromiseAmong32Trainers) {
+  const Outcome outcome = SimulateRace(1, {}, false, {.trainers = 32, .rounds = 40});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.acknowledged, 780u);
+}
+
+int RacesThatFind(const RaceFlaws& flaws) {
+  int seeds = 0;
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    const Outcome outcome = SimulateRace(seed, flaws);
+    if (outcome.status.ok()) continue;
+    if (seeds++ == 0)
+      std::printf("seed %d: %s\n", static_cast<int>(seed), outcome.status.ToString().c_str());
+  }
+  std::printf("%d of 24 seeds\n", seeds);
+  return seeds;
+}
+
+TEST(Race, NoticesGatesThatForgetWhenTheyStartAgain) {
+  EXPECT_GT(RacesThatFind({.gates_forget = true}), 8);
+}
+
+TEST(Race, NoticesGrantsWhoseHeadsAreNotCommittedTogether) {
+  EXPECT_GT(RacesThatFind({.cluster = {.no_transaction = true}}), 8);
+}
+
+TEST(Race, NoticesRequestsThatAreForgotten) {
+  EXPECT_GT(RacesThatFind({.cluster = {.no_request_rows = true}}), 8);
+}
+
+TEST(Race, NoticesGrantsThatAreMadeBesideEachOther) {
+  EXPECT_GT(RacesThatFind({.cluster = {.no_compare = true}}), 8);
+}
+
+TEST(Race, NoticesRoundsThatFitAndAreRefused) { EXPECT_GT(RacesThatFind({.keeps_rest = true}), 8); }
 
 TEST(Simulation, NoticesWritesThatAreNotSynced) {
   EXPECT_GT(SeedsThatFind({.no_sync = true}).seeds, 20);
