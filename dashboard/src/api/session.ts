@@ -47,8 +47,8 @@ async function forget() {
   remember(false);
   await session("DELETE").catch(() => undefined);
 }
-// The reader signs out: nothing of the record stays on the screen, and the cookie is gone before the
-// page asks anew, for it would still answer.
+// The reader signs out: nothing of the record stays on the screen, and the cookie is gone before
+// the page asks anew, for it would still answer.
 export async function signOut() {
   if (remembered()) {
     await forget();
