@@ -29,7 +29,7 @@ async function make(count, { bin, page }) {
         Array.from({ length: Math.min(TOGETHER, count - first) }, (_, k) => add(server, first + k)),
       );
     const pending = { parent: "projects/-", pageSize: 1, filter: "NOT epsilon:*" };
-    for (let left = 600; ; left--) {
+    for (let left = 6000; ; left--) {
       const { ledgers = [] } = await server.call("LedgerService/ListLedgers", pending);
       if (!ledgers.length) break;
       if (!left) throw new Error("the server has not worked out the cost of all");

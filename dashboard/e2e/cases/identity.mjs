@@ -93,7 +93,7 @@ export const cases = {
             server,
             name,
             "auditor *",
-            ...(name === "expires" ? ["--expires-in", "15s"] : []),
+            ...(name === "expires" ? ["--expires-in", "30s"] : []),
           ),
         );
         await until(tab, () => document.querySelector(".epsilon"));
