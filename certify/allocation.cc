@@ -259,7 +259,7 @@ absl::StatusOr<Enclosed> EncloseAllocation(const Ball& mu, uint64_t rounds,
     shortfalls.push_back(one.Shortfall(step * static_cast<double>(k)));
   const std::vector<Ball> under =
       shortfalls.back().IsFinite() ? Under(one, shortfalls, step) : std::vector<Ball>();
-  if (under.empty()) return Unknown("a random allocation with so little noise");
+  if (under.empty()) return Unknown("a random allocation with so little or so much noise");
   const Ball unit = step / count;
   const Masses above = SumOf(LawOf(shortfalls, step, closeness.places), rounds);
   const std::vector<long> points = PointsOf(above, closeness.ignored);

@@ -10,11 +10,6 @@
 
 namespace dpledger::certify {
 
-// How close both are. Whatever the numbers are, they enclose it.
-struct Closeness {
-  double ignored = 1e-12;  // about the mass that is taken together at the far end
-  long places = 1 << 16;   // of the lattice of the sum; time grows with them
-};
 // `mu` is what the record changes of its round's sum over the noise. UNIMPLEMENTED: it does not
 // come out so.
 absl::StatusOr<Enclosed> EncloseAllocation(const Ball& mu, uint64_t rounds,

@@ -48,6 +48,12 @@ struct Enclosed {
   Pair above, below;
 };
 
+// How close both are. Whatever the numbers are, they enclose it.
+struct Closeness {
+  double ignored = 1e-12;  // about the mass that is taken together at the far end
+  long places = 1 << 16;   // in a law that is worked out; time grows with them
+};
+
 // A bound on Rényi divergences in both directions: D_α <= xi + rho α at all orders, or `epsilons`
 // at `orders`.
 struct Curve {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "certify/allocation.h"
 #include "certify/composition.h"
 #include "dpledger/v1/ledger.pb.h"
 

@@ -10,6 +10,8 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "base/value_rules.h"
+#include "certify/allocation.h"
+#include "certify/copies.h"
 #include "certify/laws.h"
 
 namespace dpledger::certify {
@@ -20,7 +22,8 @@ constexpr double kMostRuns = 0x1p53;
 constexpr size_t kMostKinds = 64;
 constexpr uint64_t kMostAtoms = 4096;
 constexpr size_t kMostAtomsOfAll = 8192;
-constexpr size_t kMostEnclosed = 4;      // kinds
+constexpr size_t kMostEnclosed = 4;  // kinds
+constexpr double kManyRounds = 1e5;
 constexpr double kGreatestSigma = 2000;  // of discrete noise of one dimension
 
 using rules::Within;
@@ -38,6 +41,13 @@ absl::Status MultiplyRuns(uint64_t times, double& runs) {
   return absl::OkStatus();
 }
 
+// As no other number is written.
+std::string Exactly(const Ball& number) {
+  char* const text = arb_dump_str(number.get());
+  std::string exactly = text;
+  flint_free(text);
+  return exactly;
+}
 bool Same(const Ball& a, const Ball& b) { return arb_equal(a.get(), b.get()); }
 
 }  // namespace
@@ -54,10 +64,11 @@ absl::Status Steps::AddGaussian(const Ball& one_record, const Sampling& sampling
     above_.variance = above_.variance + square * Times() * Times() * count;
     return absl::OkStatus();
   }
-  if (to_.group_size > 1) return Unknown("Poisson-sampled Gaussians for groups of records");
+  const Ball mu = Sqrt(square);
+  if (sampling.draws > 1 || to_.group_size > 1)
+    return AddCopies(mu, q, sampling.draws * to_.group_size, count);
   const auto against =
       replaced() ? SampledGaussian::Against::kOpposite : SampledGaussian::Against::kNothing;
-  const Ball mu = Sqrt(square);
   for (SampledGaussian& step : above_.sampled) {
     if (!Same(step.q, q) || !Same(step.mu, mu)) continue;
     return AddRuns(count, step.count);
@@ -107,23 +118,34 @@ absl::Status Steps::FinishEpochs() {
 }
 
 absl::Status Steps::AddAllocated(const Ball& one_record, uint64_t rounds, double epochs) {
-  return AddEnclosed(absl::StrCat("allocation ", rounds), one_record, epochs,
-                     [&] { return EncloseAllocation(Sqrt(one_record), rounds, closeness_); });
+  const std::string name = absl::StrCat("allocation ", rounds, " ", Exactly(one_record));
+  return AddEnclosed(name, epochs, [&] {
+    const Closeness close = {closeness_.ignored / std::fmax(epochs, 10), closeness_.places};
+    return EncloseAllocation(Sqrt(one_record), rounds, close);
+  });
 }
 
-absl::Status Steps::AddEnclosed(const std::string& name, const Ball& number, double count,
+absl::Status Steps::AddCopies(const Ball& mu, const Ball& q, uint64_t draws, double count) {
+  if (replaced()) return Unknown("samples with replacement, or for groups, under replace-one");
+  const std::string name = absl::StrCat("copies ", draws, " ", Exactly(q), " ", Exactly(mu));
+  return AddEnclosed(name, count, [&] {
+    const Closeness close = {closeness_.ignored / kManyRounds, closeness_.places};
+    return EncloseCopies(mu, q, draws, close);
+  });
+}
+
+absl::Status Steps::AddEnclosed(const std::string& name, double count,
                                 absl::FunctionRef<absl::StatusOr<Enclosed>()> make) {
   for (Kind& known : enclosed_) {
-    if (known.name != name || !Same(known.number, number)) continue;
+    if (known.name != name) continue;
     RETURN_IF_ERROR(AddRuns(count, known.below.count));
     return AddRuns(count, above_.pairs[known.place].count);
   }
-  if (enclosed_.size() == kMostEnclosed)
-    return Unknown("more than 4 kinds of allocated epochs and discrete Gaussians");
+  if (enclosed_.size() == kMostEnclosed) return Unknown("more than 4 kinds that are enclosed");
   ASSIGN_OR_RETURN(Enclosed one, make());
   one.above.count = one.below.count = count;
   above_alone_.insert(above_.pairs.size());
-  enclosed_.push_back({name, number, above_.pairs.size(), std::move(one.below)});
+  enclosed_.push_back({name, above_.pairs.size(), std::move(one.below)});
   above_.pairs.push_back(std::move(one.above));
   return absl::OkStatus();
 }
@@ -159,7 +181,8 @@ absl::StatusOr<Ball> Steps::Square(const v1::SumQuery& query) const {
 absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& scheme) const {
   if (scheme.has_full_batch()) return Sampling{};
   // Of a batch of fixed size one record more takes another's place.
-  if (scheme.has_without_replacement() && to_.adjacency == v1::ADD_OR_REMOVE_ONE) {
+  if (scheme.has_without_replacement() && to_.adjacency == v1::ADD_OR_REMOVE_ONE &&
+      to_.group_size == 1) {
     const uint64_t size = scheme.without_replacement().sample_size();
     const uint64_t population = scheme.population_size();
     RETURN_IF_ERROR(rules::Count("scheme.population_size", population));
@@ -183,6 +206,18 @@ absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& sche
         rules::Count("scheme.disjoint_batches.batches_per_epoch", batches.batches_per_epoch()));
     return Sampling{1.0, 1, Sampling::In::kSomeRound, batches.batches_per_epoch(),
                     absl::StrCat(" batch ", batches.epoch())};
+  }
+  if (scheme.has_with_replacement() && to_.adjacency == v1::ADD_OR_REMOVE_ONE &&
+      to_.group_size == 1) {
+    const uint64_t draws = scheme.with_replacement().sample_size();
+    const uint64_t population = scheme.population_size();
+    RETURN_IF_ERROR(rules::Count("scheme.with_replacement.sample_size", draws));
+    RETURN_IF_ERROR(rules::Count("scheme.population_size", population));
+    if (population > 1) {
+      Sampling sampling = {Ball(1.0) / static_cast<double>(population), 2};
+      sampling.draws = draws;
+      return sampling;
+    }
   }
   if (!scheme.has_poisson()) {
     const auto* field = scheme.GetReflection()->GetOneofFieldDescriptor(
@@ -335,10 +370,11 @@ absl::Status Steps::DiscreteGaussian(const v1::DiscreteGaussian& noise, double c
     RETURN_IF_ERROR(rules::WholeIn(1, rules::kMaxWhole, "dimension", noise.dimension()));
   const double whole = static_cast<double>(noise.sensitivity()) * Times();
   if (noise.dimension() == 1) {
-    if (noise.sigma() > kGreatestSigma || whole > kGreatestSigma)
-      return Unknown("discrete_gaussian of one dimension with σ, or a distance, above 2000");
+    if (noise.sigma() > kGreatestSigma || whole > kGreatestSigma * std::fmin(1, noise.sigma()))
+      return Unknown("discrete_gaussian of one dimension with σ, or distance over σ, above 2000");
     const auto distance = static_cast<uint64_t>(whole);
-    return AddEnclosed(absl::StrCat("discrete ", distance), noise.sigma(), count, [&] {
+    const std::string name = absl::StrCat("discrete ", distance, " ", Exactly(noise.sigma()));
+    return AddEnclosed(name, count, [&] {
       return absl::StatusOr<Enclosed>(DiscreteGaussianPair(noise.sigma(), distance));
     });
   }

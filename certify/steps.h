@@ -12,7 +12,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "certify/allocation.h"
 #include "certify/composition.h"
 #include "certify/history.h"
 #include "dpledger/v1/event.pb.h"
@@ -36,6 +35,7 @@ class Steps {
     In in = In::kEachRound;
     uint64_t rounds = 0;  // of an epoch
     std::string epoch;    // rounds of the same one are counted together
+    uint64_t draws = 1;   // each with q, that may bring the record
   };
   // What one record changes of a round's sums over their noise, and the round's sampling.
   absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count);
@@ -57,7 +57,8 @@ class Steps {
   absl::Status AddToEpoch(const Ball& one_record, const Sampling& sampling, double count);
   absl::Status AddEpochs(const Ball& one_record, const Sampling& sampling, double epochs);
   absl::Status FinishEpochs();
-  absl::Status AddEnclosed(const std::string& name, const Ball& number, double count,
+  absl::Status AddCopies(const Ball& mu, const Ball& q, uint64_t draws, double count);
+  absl::Status AddEnclosed(const std::string& name, double count,
                            absl::FunctionRef<absl::StatusOr<Enclosed>()> make);
   absl::Status AddAllocated(const Ball& one_record, uint64_t rounds, double epochs);
   // `rho` of a Gaussian that the curve allows.
@@ -85,7 +86,6 @@ class Steps {
 
   struct Kind {
     std::string name;
-    Ball number;
     size_t place = 0;  // of the pair above
     Pair below;
   };

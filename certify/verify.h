@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "certify/allocation.h"
 #include "certify/composition.h"
 #include "certify/selection.h"
 

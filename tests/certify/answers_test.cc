@@ -66,9 +66,10 @@ Claimed Read(const std::string& events, const Neighbours& neighbours = {},
   return *std::move(history);
 }
 
-void ExpectProved(const std::string& events, double delta, const Neighbours& neighbours = {}) {
+void ExpectProved(const std::string& events, double delta, const Neighbours& neighbours = {},
+                  long places = Closeness().places) {
   const Claim claim = Answer(events, delta, neighbours);
-  const Claimed history = Read(events, neighbours, claim.At(0));
+  const Claimed history = Read(events, neighbours, {claim.At(0).ignored, places});
   for (const Finding& found : {CheckUpper(history, claim), CheckLower(history, claim)})
     EXPECT_EQ(found.verdict, Verdict::kProved) << events << found.words;
 }
@@ -245,6 +246,20 @@ TEST(Answers, OfEpochsAreProved) {
         i, i);
   }
   ExpectProved(rounds, 1e-5);
+}
+
+TEST(Answers, OfSeveralCopiesAreProved) {
+  constexpr long kRough = 1 << 15;  // close enough here, and faster
+  const std::string drawn =
+      "{\"rounds\":{\"scheme\":{\"populationSize\":\"1000\",\"withReplacement\":{\"sampleSize\":"
+      "\"10\"}},\"queries\":[{\"l2NormBound\":1,\"noiseStddev\":2}],\"count\":\"200\"}}\n";
+  ExpectProved(drawn, 1e-5, {}, kRough);
+  const std::string sampled = PoissonRounds(0.01, 1, 200) + GaussianEvent(20);
+  ExpectProved(sampled, 1e-5, {v1::ADD_OR_REMOVE_ONE, 3}, kRough);
+  // Of two records less is known than of three.
+  const Claim two = Answer(sampled, 1e-5, {v1::ADD_OR_REMOVE_ONE, 2});
+  EXPECT_EQ(CheckUpper(Read(sampled, {v1::ADD_OR_REMOVE_ONE, 3}, {1e-12, kRough}), two).verdict,
+            Verdict::kRefuted);
 }
 
 TEST(Answers, OfDiscreteNoiseOfOneDimensionAreProved) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "certify/allocation.h"
+#include "certify/copies.h"
 #include "certify/proof.h"
 #include "certify/transform.h"
 
@@ -364,6 +365,56 @@ Ball DeltaOf(Pair pair, Direction direction, double epsilon) {
   Composition of;
   of.pairs.push_back(std::move(pair));
   return ClosedDelta(of, direction, epsilon);
+}
+
+// δ of Σ Bin(3, q)(j) N(jμ) against N(0), by its definition.
+double OfThreeCopies(double mu, double q, Direction direction, double epsilon) {
+  const double weights[] = {std::pow(1 - q, 3), 3 * q * std::pow(1 - q, 2), 3 * q * q * (1 - q),
+                            q * q * q};
+  double sum = 0;
+  for (double t = -12; t < 14 + 3 * mu; t += 1e-4) {
+    const double phi = std::exp(-t * t / 2) / std::sqrt(2 * M_PI) * 1e-4;
+    double ratio = 0;
+    for (int j = 0; j < 4; ++j) ratio += weights[j] * std::exp(j * mu * (t - j * mu / 2));
+    sum += phi * std::fmax(0, direction == Direction::kAdd ? 1 - std::exp(epsilon) * ratio
+                                                           : ratio - std::exp(epsilon));
+  }
+  return sum;
+}
+
+TEST(Copies, AreEnclosedHoweverRough) {
+  for (const double mu : {0.05, 1.0, 6.0}) {
+    for (const double q : {1e-3, 0.3}) {
+      for (const Closeness& closeness : {Closeness{1e-12, 1 << 14}, {1e-2, 64}}) {
+        const auto enclosed = EncloseCopies(mu, q, 3, closeness);
+        ASSERT_TRUE(enclosed.ok()) << enclosed.status();
+        for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+          for (const double epsilon : {0.0, 0.1, 1.0}) {
+            SCOPED_TRACE(::testing::Message() << mu << " " << q << " " << epsilon);
+            const double truth = OfThreeCopies(mu, q, direction, epsilon);
+            const double least = DeltaOf(enclosed->below, direction, epsilon).Middle();
+            const double most = DeltaOf(enclosed->above, direction, epsilon).Middle();
+            EXPECT_LE(least, truth + 1e-9);
+            EXPECT_GE(most, truth - 1e-9);
+            const bool is_fine = closeness.places > 64;
+            EXPECT_LT(most - least, is_fine ? 1e-4 * truth + 1e-7 : 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Copies, OfOneDrawAreASampledGaussian) {
+  const auto enclosed = EncloseCopies(1.2, 0.3, 1, {1e-20, 1 << 14});
+  ASSERT_TRUE(enclosed.ok()) << enclosed.status();
+  Composition sampled;
+  sampled.sampled.push_back(Step(0.3, 1.2));
+  for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
+    const Ball truth = ClosedDelta(sampled, direction, 0.15);
+    EXPECT_TRUE(CertainlyAtMost(DeltaOf(enclosed->below, direction, 0.15), truth));
+    EXPECT_TRUE(CertainlyAtMost(truth, DeltaOf(enclosed->above, direction, 0.15)));
+  }
 }
 
 TEST(Allocation, IsEnclosedHoweverRough) {

@@ -1,0 +1,17 @@
+// A record that is in one round's sum several times, by chance: drawn with replacement, or one of
+// a group that is sampled record by record. CLAIM.md, section 8.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "certify/composition.h"
+
+namespace dpledger::certify {
+
+// Gaussian noise of scale 1 on the value j·mu with probability Bin(draws, q)(j), against that on 0.
+// UNIMPLEMENTED: too many j matter.
+absl::StatusOr<Enclosed> EncloseCopies(const Ball& mu, const Ball& q, uint64_t draws,
+                                       const Closeness& closeness);
+
+}  // namespace dpledger::certify
