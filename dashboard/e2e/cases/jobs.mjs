@@ -77,6 +77,18 @@ const JOBS = {
     const compared = await tab.evaluate(() => document.querySelector("dialog[open]").innerText);
     for (const month of ["01", "02", "03"])
       assert.ok(compared.includes(`churn-2025-${month}`), compared);
+    // Each has its line, and no row lies behind a scroll bar.
+    await until(tab, () => document.querySelectorAll("dialog .legend li").length === 3);
+    const drawn = await tab.evaluate(() => {
+      const lines = [...document.querySelectorAll("dialog .chart path.line")].map(getComputedStyle);
+      const box = document.querySelector("dialog .scroll-box");
+      return {
+        looks: new Set(lines.map((one) => `${one.stroke} ${one.strokeDasharray}`)).size,
+        hidden: box.scrollHeight - box.clientHeight,
+      };
+    });
+    assert.equal(drawn.looks, 3);
+    assert.ok(drawn.hidden <= 0, drawn.hidden);
   },
   "what noise keeps the next run to a total of 3?": async ({ tab }) => {
     await tab.click("nav.views >> text=Ledgers");

@@ -13,6 +13,7 @@ export interface Series {
   label: string;
   points: Point[];
   second?: boolean; // the other colour, dashed
+  turn?: number; // of second ones that stand beside each other: a colour and dashes of its own
   stairs?: boolean;
   end?: string; // written at the last point
 }
@@ -69,6 +70,13 @@ function exportSvg(svg: SVGSVGElement, { title, yTitle, qualifiers, file }: Char
 }
 
 const styled = (name: string, series: Series) => (series.second ? `${name} second` : name);
+const DASHES = ["5 4", "1 4", "9 3 2 3", "9 4", "3 2", "7 3 2 3 2 3", "14 4", "2 2", "12 3 2 3"];
+// A browser that knows no relative colours tells them apart by their dashes.
+function ownStyle({ turn = 0 }: Series, what: "stroke" | "fill") {
+  if (turn === 0) return undefined;
+  const colour = `hsl(from var(--second) calc(h + ${40 * turn}) s l)`;
+  return what === "fill" ? { fill: colour } : { stroke: colour, strokeDasharray: DASHES[turn] };
+}
 
 // One series: the band between its bounds, its line, and what is written at its end.
 function Line({ of: series, on, plan }: { of: Series; on: Drawing; plan: ChartProps["plan"] }) {
@@ -87,9 +95,14 @@ function Line({ of: series, on, plan }: { of: Series; on: Drawing; plan: ChartPr
         <path
           d={`${path(uppers(low))}${path(lowers).replace("M", "L")}Z`}
           class={styled("band", series)}
+          style={ownStyle(series, "fill")}
         />
       )}
-      <path d={path(uppers(points), series.stairs)} class={styled("line", series)} />
+      <path
+        d={path(uppers(points), series.stairs)}
+        class={styled("line", series)}
+        style={ownStyle(series, "stroke")}
+      />
       {drawn && !second && plan?.value !== undefined && (
         <>
           <line x1={drawn.x} y1={drawn.y} x2={x(plan.x)} y2={y(plan.value)} class="extension" />
@@ -132,6 +145,7 @@ function Readout({ at, props, on }: { at: number; props: ChartProps; on: Drawing
               cy={y(Number.isFinite(point.upper) ? point.upper : on.greatestY)}
               r="3.5"
               class={styled("dot", one)}
+              style={ownStyle(one, "fill")}
             />
             <text
               x={before ? x(at) - 8 : x(at) + 8}
@@ -256,7 +270,14 @@ export function Chart(props: ChartProps) {
           {series.map((one) => (
             <li key={one.label}>
               <svg width="22" height="8" aria-hidden="true">
-                <line x1="0" x2="22" y1="4" y2="4" class={styled("line", one)} />
+                <line
+                  x1="0"
+                  x2="22"
+                  y1="4"
+                  y2="4"
+                  class={styled("line", one)}
+                  style={ownStyle(one, "stroke")}
+                />
               </svg>
               {one.label}
             </li>

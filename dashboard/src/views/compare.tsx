@@ -77,21 +77,26 @@ function Cost({ of: { answer, error }, delta }: { of: Found; delta: number }) {
   return <EpsilonCell epsilon={answer.epsilon} terms={terms} />;
 }
 
-// Of two ledgers that may be compared.
+// Of ledgers that may be compared.
 function Curves({ of: found, delta }: { of: Found[]; delta: number }) {
   const curveOf = ({ name, ledger }: Found) =>
     useCurve(name, number(ledger?.size), delta, "BEST", true);
-  const curves = found.map(curveOf);
-  if (curves.some((curve) => curve.points.length < 2)) return null;
+  const all = found.map(curveOf);
+  // One entry is no curve.
+  const curves = all.flatMap(({ points }, i) => (points.length < 2 ? [] : [{ points, i }]));
+  if (curves.length < 2) return null;
   const { details } = found[0].answer!;
   const terms = `${adjacencyWords(details?.adjacency)} ${visible(unitsOf(details)[0] ?? "record")}`;
-  const series = curves.map(({ points }, i) => ({
-    label: shortName(found[i].name),
-    points,
-    second: i === 1,
-    end: epsilonText(points.at(-1)!.upper),
-  }));
-  const csv = curves.flatMap(({ points }, i) =>
+  const series = curves.map(({ points, i }) => {
+    const end = epsilonText(points.at(-1)!.upper);
+    const label = shortName(found[i].name);
+    const second = { second: i > 0, turn: Math.max(0, i - 1) };
+    // Of more than two the ends may lie one on the other: the legend has them.
+    return found.length > 2
+      ? { label: `${label}: ${end}`, points, ...second }
+      : { label, points, ...second, end };
+  });
+  const csv = curves.flatMap(({ points, i }) =>
     points.map((point) => ({
       ledger: shortName(found[i].name),
       entries: point.size,
@@ -189,7 +194,7 @@ export function Compare({ names }: { names: string }) {
       )}
       {found && (
         <>
-          <div class="scroll-box" tabIndex={0} role="region" aria-label="Comparison">
+          <div class="scroll-box whole" tabIndex={0} role="region" aria-label="Comparison">
             <table class="plain compare">
               <thead>
                 <tr>
@@ -244,8 +249,8 @@ export function Compare({ names }: { names: string }) {
             ({ name, ledger, error }) =>
               error && !ledger && <Failed key={name} error={error} what={shortName(name)} />,
           )}
-          {answered.length === 2 && found.length === 2 && terms.size === 1 && (
-            <Curves key={names} of={found} delta={delta} />
+          {answered.length > 1 && terms.size === 1 && (
+            <Curves key={answered.map(({ name }) => name).join()} of={answered} delta={delta} />
           )}
         </>
       )}
