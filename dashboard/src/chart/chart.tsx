@@ -109,7 +109,15 @@ function Line({ of: series, on, plan }: { of: Series; on: Drawing; plan: ChartPr
           <circle cx={x(plan.x)} cy={y(plan.value)} r="4.5" class="hollow" />
         </>
       )}
-      {drawn && !second && <circle cx={drawn.x} cy={drawn.y} r="4" class="dot" />}
+      {drawn && (!second || series.turn !== undefined) && (
+        <circle
+          cx={drawn.x}
+          cy={drawn.y}
+          r="4"
+          class={styled("dot", series)}
+          style={ownStyle(series, "fill")}
+        />
+      )}
       {drawn && end && (
         <text
           x={before ? drawn.x - 8 : drawn.x + 8}
