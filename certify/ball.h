@@ -56,6 +56,13 @@ class Ball {
     flint_free(text);
     return result;
   }
+  // As no other ball is written.
+  std::string Exactly() const {
+    char* text = arb_dump_str(x_);
+    std::string result = text;
+    flint_free(text);
+    return result;
+  }
 
  private:
   Ball End(void (*bound)(arf_t, const arb_t, slong)) const {

@@ -21,6 +21,11 @@ namespace dpledger::certify {
 // UNIMPLEMENTED: nothing here checks this.
 absl::Status Unknown(std::string_view what);
 
+// Runs are whole numbers of at most 2^53: doubles hold them, and nothing is rounded away.
+inline constexpr double kMostRuns = 0x1p53;
+absl::Status AddRuns(double more, double& runs);
+inline constexpr size_t kMostKinds = 64;  // of sampled steps, and of pairs
+
 class Steps {
  public:
   Steps(const Neighbours& neighbours, const Closeness& closeness)
