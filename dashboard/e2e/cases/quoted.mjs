@@ -177,6 +177,7 @@ export const cases = {
       await tab.check("dialog input[type=checkbox]");
       await tab.fill("dialog input[type=password]", secret);
       await tab.click("dialog button[type=submit]");
+      await until(tab, () => !document.querySelector("dialog[open]"));
       await tab.fill("#filter", "dataset = patients");
       await tab.keyboard.press("Enter");
       await until(tab, () => /^1 ledger$/m.test(document.body.innerText));
