@@ -14,7 +14,7 @@ namespace {
 
 constexpr slong kFixedBits = 160;  // of masses
 constexpr slong kBallBits = 224;
-constexpr long kPlacesOfOne = 32;  // that make one point of the loss, on average
+constexpr long kPlacesPerPoint = 32;  // of the loss, on average
 constexpr slong kDensityBits = 64;
 constexpr double kFarEnd = 0x1p-110;    // of E (Y - x)_+
 constexpr double kRounding = 0x1p-150;  // more than HullOf may be above a height
@@ -173,7 +173,7 @@ std::vector<Ball> Under(const Lognormal& y, const std::vector<Ball>& shortfalls,
 
 // Places about as far apart in the logarithm, up to the end.
 std::vector<long> PointsOf(const Masses& sum, double ignored) {
-  const long end = sum.places(), points_wanted = end / kPlacesOfOne;
+  const long end = sum.places(), points_wanted = end / kPlacesPerPoint;
   long first = 1;
   for (double below = 0; first < end; ++first) {
     below += sum.At(first).Middle();
@@ -259,7 +259,8 @@ absl::StatusOr<Enclosed> EncloseAllocation(const Ball& mu, uint64_t rounds,
     shortfalls.push_back(one.Shortfall(step * static_cast<double>(k)));
   const std::vector<Ball> under =
       shortfalls.back().IsFinite() ? Under(one, shortfalls, step) : std::vector<Ball>();
-  if (under.empty()) return Unknown("a random allocation with so little or so much noise");
+  if (under.empty())
+    return Unknown("a random allocation whose noise is too small or too great for its lattice");
   const Ball unit = step / count;
   const Masses above = SumOf(LawOf(shortfalls, step, closeness.places), rounds);
   const std::vector<long> points = PointsOf(above, closeness.ignored);

@@ -10,8 +10,8 @@
 
 namespace dpledger::certify {
 
-// `mu` is what the record changes of its round's sum over the noise. UNIMPLEMENTED: it does not
-// come out so.
+// `mu` is what the record changes of its round's sum over the noise. The error is UNIMPLEMENTED:
+// for more than 100,000 rounds, and noise that is too small or too great for the lattice.
 absl::StatusOr<Enclosed> EncloseAllocation(const Ball& mu, uint64_t rounds,
                                            const Closeness& closeness);
 

@@ -11,7 +11,7 @@ namespace {
 constexpr slong kBallBits = 224;
 constexpr uint64_t kMostCopies = 256;
 constexpr double kLeastWeight = 0x1p-130;
-constexpr long kPlacesOfOne = 16;  // that make one cell
+constexpr long kPlacesPerCell = 16;
 constexpr double kGreatestMu = 1000;
 constexpr double kGrowth = 1 + 0x1p-50;  // of the ratio over a cell, at least
 
@@ -101,13 +101,14 @@ Pair Merge(const Places& places, const Ball& rest) {
 absl::StatusOr<Enclosed> EncloseCopies(const Ball& mu, const Ball& q, uint64_t draws,
                                        const Closeness& closeness) {
   const Bits wide(kBallBits);
-  if (!CertainlyAtMost(mu, kGreatestMu)) return Unknown("several copies with so little noise");
+  if (!CertainlyAtMost(mu, kGreatestMu))
+    return Unknown("several copies of a record beside noise of less than a thousandth");
   Copies copies(mu);
   if (!copies.Weigh(q, draws)) return Unknown("a record that may be in a round over 256 times");
   double first = 0, last = 0;
   while (NormalTail(-Ball(first)).Middle() > closeness.ignored) first -= 0.25;
   while (copies.Tail(last).Middle() > closeness.ignored) last += 0.25;
-  const long cells = closeness.places / kPlacesOfOne;
+  const long cells = closeness.places / kPlacesPerCell;
   Places places;
   for (long i = 0; i <= cells; ++i) {
     const Ball x =

@@ -10,7 +10,7 @@
 namespace dpledger::certify {
 
 // Gaussian noise of scale 1 on the value j·mu with probability Bin(draws, q)(j), against that on 0.
-// UNIMPLEMENTED: too many j matter.
+// The error is UNIMPLEMENTED: for a mu above 1,000, and where more than 256 copies matter.
 absl::StatusOr<Enclosed> EncloseCopies(const Ball& mu, const Ball& q, uint64_t draws,
                                        const Closeness& closeness);
 

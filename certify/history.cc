@@ -42,7 +42,7 @@ class Reader {
         return Within("event", ReadEvent(entry.event(), RoundOf(entry.writer())));
       case v1::LedgerEntry::kOpened:
       case v1::LedgerEntry::kResume:  // the writer's rounds begin anew
-        return Begin(RoundOf(entry.writer()), absl::StrCat(entry.writer(), " ", lines_));
+        return Begin(RoundOf(entry.writer()));
       case v1::LedgerEntry::kDeclaration:
       case v1::LedgerEntry::kNote:
       case v1::LedgerEntry::kCorrection:
@@ -69,16 +69,25 @@ class Reader {
     std::optional<uint64_t> number;
     Steps::Sampling sampling;
     Ball square = 0.0;
-    std::string owner;  // of its epochs
+    std::string writer;
+    uint64_t begun = 0;  // the entry with which its rounds began anew
   };
 
   Round& RoundOf(const std::string& writer) {
     return rounds_.try_emplace(writer, Round{{}, {}, 0.0, writer}).first->second;
   }
-  absl::Status Begin(Round& round, std::string owner) {
+  absl::Status Begin(Round& round) {
     round.number.reset();
-    round.owner = std::move(owner);
+    round.begun = lines_;
     return Close(round);
+  }
+  // An epoch is one incarnation's. Bins that are fixed are drawn once, for all of their writer's.
+  absl::StatusOr<Steps::Sampling> SamplingOf(const v1::SamplingScheme& scheme,
+                                             const Round& round) const {
+    ASSIGN_OR_RETURN(Steps::Sampling sampling, steps_.SamplingOf(scheme));
+    const bool once = sampling.in == Steps::Sampling::In::kFixedRound;
+    sampling.epoch = absl::StrCat(round.writer, " ", once ? 0 : round.begun, " ", sampling.epoch);
+    return sampling;
   }
 
   absl::Status ReadEvent(const v1::Event& event, Round& round) {
@@ -89,7 +98,7 @@ class Reader {
       case v1::Event::kSumQuery:
         return Within("sum_query", Release(event.sum_query(), round));
       case v1::Event::kRounds:
-        return Within("rounds", Rounds(event.rounds(), round.owner));
+        return Within("rounds", Rounds(event.rounds(), round));
       case v1::Event::kMechanism:
         return Within("mechanism", steps_.Mechanism(event.mechanism()));
       case v1::Event::KIND_NOT_SET:
@@ -102,8 +111,7 @@ class Reader {
     if (round.number.has_value() && event.round() <= *round.number)
       return FieldError("round", "must be above the last one: events of one writer, in order");
     RETURN_IF_ERROR(Close(round));
-    ASSIGN_OR_RETURN(round.sampling, steps_.SamplingOf(event.scheme()));
-    round.sampling.epoch.insert(0, round.owner);
+    ASSIGN_OR_RETURN(round.sampling, SamplingOf(event.scheme(), round));
     round.number = event.round();
     return absl::OkStatus();
   }
@@ -121,11 +129,10 @@ class Reader {
     const Steps::Sampling sampling = std::exchange(round.sampling, {});
     return CertainlyPositive(square) ? steps_.AddGaussian(square, sampling, 1) : absl::OkStatus();
   }
-  absl::Status Rounds(const v1::RoundsEvent& event, const std::string& owner) {
+  absl::Status Rounds(const v1::RoundsEvent& event, const Round& round) {
     RETURN_IF_ERROR(rules::Count("count", event.count()));
     RETURN_IF_ERROR(rules::NotEmpty("queries", event.queries_size()));
-    ASSIGN_OR_RETURN(Steps::Sampling sampling, steps_.SamplingOf(event.scheme()));
-    sampling.epoch.insert(0, owner);
+    ASSIGN_OR_RETURN(const Steps::Sampling sampling, SamplingOf(event.scheme(), round));
     Ball square = 0.0;
     for (int i = 0; i < event.queries_size(); ++i) {
       ASSIGN_OR_RETURN(const Ball one,

@@ -174,7 +174,7 @@ absl::StatusOr<Exit> Run(const Flags& flags) {
   for (int turn = 0; finer && turn < kTurns; ++turn) {
     const Claim& claim = question.claim;
     ASSIGN_OR_RETURN(const Claimed history,
-                     ReadHistory(events, question.neighbours, claim.At(turn)));
+                     ReadHistory(events, question.neighbours, claim.ClosenessAt(turn)));
     if (question.lines.has_value() && *question.lines != history.lines) {
       return FieldError("details.entries", absl::StrCat("must be as many as --events holds, ",
                                                         history.lines, ", got ", *question.lines));

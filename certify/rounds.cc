@@ -1,4 +1,4 @@
-// Rounds of sum queries, and what is enclosed, as steps.
+// Rounds of sum queries as steps, and steps whose loss has no closed form.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -13,8 +13,9 @@
 namespace dpledger::certify {
 namespace {
 
-constexpr size_t kMostEnclosed = 4;  // kinds
-constexpr double kManyRounds = 1e5;
+constexpr size_t kMostEnclosed = 4;  // different ones
+constexpr double kManyRounds = 1e5;  // that may ignore a part of δ each
+constexpr double kManyEpochs = 10;
 
 bool Same(const Ball& a, const Ball& b) { return arb_equal(a.get(), b.get()); }
 
@@ -52,8 +53,8 @@ absl::Status Steps::AddGaussian(const Ball& one_record, const Sampling& sampling
 absl::Status Steps::AddToEpoch(const Ball& one_record, const Sampling& sampling, double count) {
   BegunEpoch& begun = begun_[sampling.epoch];
   if (begun.count == 0) begun = {sampling, one_record, 0};
-  if (begun.sampling.rounds != sampling.rounds || begun.sampling.in != sampling.in ||
-      !Same(begun.one_record, one_record))
+  if (begun.sampling.rounds != sampling.rounds ||
+      begun.sampling.population != sampling.population || !Same(begun.one_record, one_record))
     return Unknown("an epoch of unequal rounds");
   RETURN_IF_ERROR(AddRuns(count, begun.count));
   const double rounds = static_cast<double>(sampling.rounds);
@@ -90,7 +91,8 @@ absl::Status Steps::FinishEpochs() {
 absl::Status Steps::AddAllocated(const Ball& one_record, uint64_t rounds, double epochs) {
   const std::string name = absl::StrCat("allocation ", rounds, " ", one_record.Exactly());
   return AddEnclosed(name, epochs, [&] {
-    const Closeness close = {closeness_.ignored / std::fmax(epochs, 10), closeness_.places};
+    const Closeness close = {closeness_.ignored / std::fmax(epochs, kManyEpochs),
+                             closeness_.places};
     return EncloseAllocation(Sqrt(one_record), rounds, close);
   });
 }
@@ -106,12 +108,13 @@ absl::Status Steps::AddCopies(const Ball& mu, const Ball& q, uint64_t draws, dou
 
 absl::Status Steps::AddEnclosed(const std::string& name, double count,
                                 absl::FunctionRef<absl::StatusOr<Enclosed>()> make) {
-  for (Kind& known : enclosed_) {
+  for (EnclosedStep& known : enclosed_) {
     if (known.name != name) continue;
     RETURN_IF_ERROR(AddRuns(count, known.below.count));
     return AddRuns(count, above_.pairs[known.place].count);
   }
-  if (enclosed_.size() == kMostEnclosed) return Unknown("more than 4 kinds that are enclosed");
+  if (enclosed_.size() == kMostEnclosed)
+    return Unknown("more than 4 different losses that have no closed form");
   ASSIGN_OR_RETURN(Enclosed one, make());
   one.above.count = one.below.count = count;
   above_alone_.insert(above_.pairs.size());
@@ -127,6 +130,14 @@ absl::StatusOr<Ball> Steps::Square(const v1::SumQuery& query) const {
     return Unknown("noise of the kind DISCRETE_GAUSSIAN");
   const Ball mu = Ball(query.l2_norm_bound()) / query.noise_stddev();
   return mu * mu;
+}
+
+Steps::Sampling Steps::OfEpoch(Sampling::In in, uint64_t rounds, std::string epoch,
+                               const v1::SamplingScheme& scheme) {
+  Sampling sampling;
+  sampling.in = in, sampling.rounds = rounds, sampling.population = scheme.population_size();
+  sampling.epoch = std::move(epoch);
+  return sampling;
 }
 
 absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& scheme) const {
@@ -147,16 +158,16 @@ absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& sche
     RETURN_IF_ERROR(rules::Count("scheme.random_allocation.rounds_per_epoch", rounds));
     const bool fixed = allocation.fixed_bins();
     if (allocation.contributions() <= 1) {
-      return Sampling{1.0, 1, fixed ? Sampling::In::kFixedRound : Sampling::In::kRandomRound,
-                      rounds, fixed ? " fixed" : absl::StrCat(" random ", allocation.epoch())};
+      return OfEpoch(fixed ? Sampling::In::kFixedRound : Sampling::In::kRandomRound, rounds,
+                     fixed ? "fixed" : absl::StrCat("random ", allocation.epoch()), scheme);
     }
   }
   if (scheme.has_disjoint_batches() && to_.adjacency != v1::ADD_OR_REMOVE_ONE) {
     const v1::DisjointBatches& batches = scheme.disjoint_batches();
     RETURN_IF_ERROR(
         rules::Count("scheme.disjoint_batches.batches_per_epoch", batches.batches_per_epoch()));
-    return Sampling{1.0, 1, Sampling::In::kSomeRound, batches.batches_per_epoch(),
-                    absl::StrCat(" batch ", batches.epoch())};
+    return OfEpoch(Sampling::In::kSomeRound, batches.batches_per_epoch(),
+                   absl::StrCat("batch ", batches.epoch()), scheme);
   }
   if (scheme.has_with_replacement() && to_.adjacency == v1::ADD_OR_REMOVE_ONE &&
       to_.group_size == 1) {
@@ -165,9 +176,7 @@ absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& sche
     RETURN_IF_ERROR(rules::Count("scheme.with_replacement.sample_size", draws));
     RETURN_IF_ERROR(rules::Count("scheme.population_size", population));
     if (population > 1) {
-      Sampling sampling = {Ball(1.0) / static_cast<double>(population), 2};
-      sampling.draws = draws;
-      return sampling;
+      return Sampling{Ball(1.0) / static_cast<double>(population), 2, draws};
     }
   }
   if (!scheme.has_poisson()) {

@@ -312,7 +312,7 @@ absl::StatusOr<Claimed> Steps::Take() {
   for (size_t i = 0; i < above_.pairs.size(); ++i) {
     if (!above_alone_.contains(i)) claimed.below.pairs.push_back(above_.pairs[i]);
   }
-  for (Kind& kind : enclosed_) claimed.below.pairs.push_back(std::move(kind.below));
+  for (EnclosedStep& step : enclosed_) claimed.below.pairs.push_back(std::move(step.below));
   claimed.below.variance = above_.variance + below_variance_;
   claimed.reached = above_.curves.empty() && above_alone_.empty();
   claimed.close = above_.curves.empty() && above_alone_.size() == enclosed_.size();

@@ -36,11 +36,16 @@ class Steps {
   struct Sampling {
     Ball q = 1.0;
     double times = 1;
-    enum class In { kEachRound, kRandomRound, kFixedRound, kSomeRound };
+    uint64_t draws = 1;  // each with q, that may bring the record
+    enum class In {
+      kEachRound,
+      kRandomRound,  // of an epoch, drawn for each
+      kFixedRound,   // the same of all epochs, drawn once
+      kSomeRound,    // of an epoch, that others may know
+    };
     In in = In::kEachRound;
-    uint64_t rounds = 0;  // of an epoch
-    std::string epoch;    // rounds of the same one are counted together
-    uint64_t draws = 1;   // each with q, that may bring the record
+    uint64_t rounds = 0, population = 0;  // of an epoch
+    std::string epoch;                    // rounds of the same one are one draw
   };
   // What one record changes of a round's sums over their noise, and the round's sampling.
   absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count);
@@ -59,13 +64,17 @@ class Steps {
 
   // `event` but for its count says which pair it is.
   absl::Status AddPair(Pair pair, v1::MechanismEvent event, double count);
+  static Sampling OfEpoch(Sampling::In in, uint64_t rounds, std::string epoch,
+                          const v1::SamplingScheme& scheme);
+  // `count` rounds, which become steps once their epochs are whole.
   absl::Status AddToEpoch(const Ball& one_record, const Sampling& sampling, double count);
   absl::Status AddEpochs(const Ball& one_record, const Sampling& sampling, double epochs);
   absl::Status FinishEpochs();
+  absl::Status AddAllocated(const Ball& one_record, uint64_t rounds, double epochs);
   absl::Status AddCopies(const Ball& mu, const Ball& q, uint64_t draws, double count);
+  // `name` says which pairs `make` makes.
   absl::Status AddEnclosed(const std::string& name, double count,
                            absl::FunctionRef<absl::StatusOr<Enclosed>()> make);
-  absl::Status AddAllocated(const Ball& one_record, uint64_t rounds, double epochs);
   // `rho` of a Gaussian that the curve allows.
   void AddCurve(Curve curve, const Ball& rho, double count);
   // `runs` of everything around it, at this depth of the tree.
@@ -89,7 +98,7 @@ class Steps {
   absl::StatusOr<Ball> SparseVector(const v1::SparseVector& sparse) const;
   absl::Status WithPair(const v1::MechanismEvent& event, double count);
 
-  struct Kind {
+  struct EnclosedStep {
     std::string name;
     size_t place = 0;  // of the pair above
     Pair below;
@@ -107,8 +116,8 @@ class Steps {
   size_t atoms_ = 0;                      // of all pairs
   std::map<std::string, size_t> places_;  // of pairs
   std::set<size_t> above_alone_;          // pairs that are a bound, and that no mechanism reaches
-  std::vector<Kind> enclosed_;
-  std::map<std::string, BegunEpoch> begun_;
+  std::vector<EnclosedStep> enclosed_;
+  std::map<std::string, BegunEpoch> begun_;  // by Sampling::epoch
 };
 
 }  // namespace dpledger::certify

@@ -164,7 +164,7 @@ Finding AtLeast(const Claimed& history, double epsilon, double delta, const Clai
 
 }  // namespace
 
-Closeness Claim::At(int turn) const {
+Closeness Claim::ClosenessAt(int turn) const {
   constexpr double kShare = 1e-5, kLeast = 1e-30;
   const double ignored = std::fmax(kLeast, kShare * (about == About::kEpsilon ? given : upper));
   return {ignored, (1L << 16) << (2 * turn)};

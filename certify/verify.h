@@ -23,8 +23,9 @@ struct Claim {
   double lower = 0, upper = 0;
   std::optional<Trials> trials;  // of the best of so many runs; else of all that the events say
 
-  // How fine to be at the `turn`-th try: of δ a hundred-thousandth does not matter.
-  Closeness At(int turn) const;
+  // How close what encloses a loss is to be at the first try (turn 0), and at later ones: four
+  // times the places each.
+  Closeness ClosenessAt(int turn) const;
 };
 
 // That the upper end is at least the truth; that the lower end is at most the truth.

@@ -69,7 +69,7 @@ Claimed Read(const std::string& events, const Neighbours& neighbours = {},
 void ExpectProved(const std::string& events, double delta, const Neighbours& neighbours = {},
                   long places = Closeness().places) {
   const Claim claim = Answer(events, delta, neighbours);
-  const Claimed history = Read(events, neighbours, {claim.At(0).ignored, places});
+  const Claimed history = Read(events, neighbours, {claim.ClosenessAt(0).ignored, places});
   for (const Finding& found : {CheckUpper(history, claim), CheckLower(history, claim)})
     EXPECT_EQ(found.verdict, Verdict::kProved) << events << found.words;
 }
@@ -281,7 +281,7 @@ TEST(Answers, OfDiscreteNoiseOfOneDimensionAreProved) {
 TEST(Faults, OfEpochsAreRefuted) {
   const std::string events = EpochRounds(kAllocated, 1, 32);
   const Claim right = Answer(events, 1e-5, {});
-  const Claimed history = Read(events, {}, right.At(0));
+  const Claimed history = Read(events, {}, right.ClosenessAt(0));
   const double width = right.upper - right.lower;
   Claim low = right, high = right;
   low.lower -= 3 * width, low.upper = right.lower - 2 * width;
@@ -293,7 +293,33 @@ TEST(Faults, OfEpochsAreRefuted) {
   // An epoch that is drawn again costs less than one whose bins are fixed.
   const std::string fixed =
       EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\",\"fixedBins\":true}", 1, 32);
-  EXPECT_EQ(CheckUpper(Read(fixed, {}, right.At(0)), right).verdict, Verdict::kRefuted);
+  EXPECT_EQ(CheckUpper(Read(fixed, {}, right.ClosenessAt(0)), right).verdict, Verdict::kRefuted);
+}
+
+// They are drawn once, for all incarnations of their writer.
+TEST(Faults, BinsStayFixedWhenTheirWriterIsOpenedAgain) {
+  const auto epoch = [](const char* bins) {
+    return EpochRounds(absl::StrFormat("\"randomAllocation\":{\"roundsPerEpoch\":\"16\"%s}", bins),
+                       1, 16);
+  };
+  const auto ledger = [&](std::string event) {
+    event.pop_back();
+    const auto entry = [](int sequence, const std::string& body) {
+      return absl::StrFormat("{\"sequence\":\"%d\",\"writer\":\"w\",%s}\n", sequence, body);
+    };
+    return "{\"sequence\":\"0\",\"declaration\":{\"dataset\":\"x\"}}\n" +
+           entry(1, "\"opened\":{\"incarnation\":\"a\"}") + entry(2, "\"event\":" + event) +
+           entry(3, "\"opened\":{\"incarnation\":\"b\"}") + entry(4, "\"event\":" + event);
+  };
+  const std::string again = epoch(""), fixed = epoch(",\"fixedBins\":true");
+  const Claim apart = Answer(again + again, 1e-5, {}), together = Answer(fixed + fixed, 1e-5, {});
+  ASSERT_LT(apart.upper, together.lower);
+  const Claimed drawn_again = Read(ledger(again), {}, apart.ClosenessAt(0));
+  EXPECT_EQ(CheckUpper(drawn_again, apart).verdict, Verdict::kProved);
+  const Claimed drawn_once = Read(ledger(fixed), {}, apart.ClosenessAt(0));
+  EXPECT_EQ(CheckUpper(drawn_once, apart).verdict, Verdict::kRefuted);
+  EXPECT_EQ(CheckUpper(drawn_once, together).verdict, Verdict::kProved);
+  EXPECT_EQ(CheckLower(drawn_once, together).verdict, Verdict::kProved);
 }
 
 // ---- The best of several runs ----

@@ -99,6 +99,14 @@ TEST(Program, NamesWhatItDoesNotCover) {
       Certify(EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\"}", 1, 17), kEnds);
   EXPECT_EQ(begun.code, 3) << begun.output;
   EXPECT_THAT(begun.output, HasSubstr("an epoch that is not whole: not covered"));
+  // Two populations, two draws: of neither the epoch is whole.
+  std::string halves;
+  for (const char* population : {"100", "200"}) {
+    halves += EpochRounds(absl::StrCat("\"populationSize\":\"", population,
+                                       "\",\"randomAllocation\":{\"roundsPerEpoch\":\"16\"}"),
+                          1, 8);
+  }
+  EXPECT_THAT(Certify(halves, kEnds).output, HasSubstr("an epoch of unequal rounds: not covered"));
 }
 TEST(Program, NamesTheFieldThatBreaksARule) {
   std::string deep = "\"gaussian\":{\"noiseMultiplier\":1}";
