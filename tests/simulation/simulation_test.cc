@@ -124,16 +124,20 @@ TEST(Cluster, KeepsEveryPromiseUnderEverySeed) {
   EXPECT_EQ(SimulateCluster(first).trace_hash, SimulateCluster(first).trace_hash);
 }
 
-int ClusterSeedsThatFind(const ClusterFlaws& flaws) {
+// How many of the first seeds do not keep a promise.
+template <typename Simulate>
+int BrokenSeeds(int tried, const Simulate& simulate) {
   int seeds = 0;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
-    const Outcome outcome = SimulateCluster(seed, flaws);
+  for (int seed = 1; seed <= tried; ++seed) {
+    const Outcome outcome = simulate(static_cast<uint64_t>(seed));
     if (outcome.status.ok()) continue;
-    if (seeds++ == 0)
-      std::printf("seed %d: %s\n", static_cast<int>(seed), outcome.status.ToString().c_str());
+    if (seeds++ == 0) std::printf("seed %d: %s\n", seed, outcome.status.ToString().c_str());
   }
-  std::printf("%d of 100 seeds\n", seeds);
+  std::printf("%d of %d seeds\n", seeds, tried);
   return seeds;
+}
+int ClusterSeedsThatFind(const ClusterFlaws& flaws) {
+  return BrokenSeeds(100, [&](uint64_t seed) { return SimulateCluster(seed, flaws); });
 }
 
 TEST(Cluster, NoticesHeadsThatAreNotCompared) {
@@ -189,15 +193,7 @@ TEST(Race, KeepsEveryPromiseAmong32Trainers) {
 }
 
 int RacesThatFind(const RaceFlaws& flaws) {
-  int seeds = 0;
-  for (uint64_t seed = 1; seed <= 24; ++seed) {
-    const Outcome outcome = SimulateRace(seed, flaws);
-    if (outcome.status.ok()) continue;
-    if (seeds++ == 0)
-      std::printf("seed %d: %s\n", static_cast<int>(seed), outcome.status.ToString().c_str());
-  }
-  std::printf("%d of 24 seeds\n", seeds);
-  return seeds;
+  return BrokenSeeds(24, [&](uint64_t seed) { return SimulateRace(seed, flaws); });
 }
 
 TEST(Race, NoticesGatesThatForgetWhenTheyStartAgain) {
