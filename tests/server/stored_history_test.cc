@@ -246,6 +246,25 @@ TEST_F(StoredHistoryTest, DescriptionMustDeclareWhatEntryZeroDoes) {
   }
 }
 
+// After a failover of the database, what was read before may be gone, and other entries stand there
+// that cannot follow it.
+TEST_F(StoredHistoryTest, IsReadAnewWhereEntriesDoNotFollowWhatIsCached) {
+  const v1::Ledger run = AccountedStore::Must(rig_.store().Get(LedgerName("run")));
+  HistoryCache cache(&rig_.store(), size_t{64} << 20, TableKeeping());
+  rig_.watch().change_entry = [](uint64_t sequence, std::string& bytes) {
+    v1::LedgerEntry entry;
+    ASSERT_TRUE(entry.ParseFromString(bytes));
+    if (sequence != 2) return;
+    entry.mutable_event()->mutable_sampling()->set_round(kRounds);
+    bytes = entry.SerializeAsString();
+  };
+  ASSERT_TRUE(cache.Read(run, 3, "", {}).ok());
+  rig_.watch().change_entry = nullptr;
+  const auto whole = cache.Read(run, kSize, "", {});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ((*whole)->tree.Root(), rig_.RootOf("run", kSize));
+}
+
 // An audit has no key, but the entries.
 TEST_F(StoredHistoryTest, AuditNamesTheFirstDifference) {
   EXPECT_TRUE(CheckHistory(rig_.store(), LedgerName("run")).ok());  // there is none yet
