@@ -257,15 +257,17 @@ absl::StatusOr<Enclosed> EncloseAllocation(const Ball& mu, uint64_t rounds,
   std::vector<Ball> shortfalls = {0.0};
   for (long k = 1; k <= closeness.places && shortfalls.back().IsFinite(); ++k)
     shortfalls.push_back(one.Shortfall(step * static_cast<double>(k)));
-  const std::vector<Ball> under =
-      shortfalls.back().IsFinite() ? Under(one, shortfalls, step) : std::vector<Ball>();
-  if (under.empty())
-    return Unknown("a random allocation whose noise is too small or too great for its lattice");
+  if (!shortfalls.back().IsFinite()) {
+    return Unknown("a random allocation whose noise is too small or too great");
+  }
   const Ball unit = step / count;
   const Masses above = SumOf(LawOf(shortfalls, step, closeness.places), rounds);
   const std::vector<long> points = PointsOf(above, closeness.ignored);
-  const Masses below = SumOf(LawOf(under, step, closeness.places), rounds);
-  return Enclosed{Spread(above, points, unit), Merge(below, points, unit)};
+  const std::vector<Ball> under = Under(one, shortfalls, step);
+  const Pair below = under.empty()
+                         ? Pair()
+                         : Merge(SumOf(LawOf(under, step, closeness.places), rounds), points, unit);
+  return Enclosed{Spread(above, points, unit), below};
 }
 
 }  // namespace dpledger::certify

@@ -11,7 +11,8 @@
 namespace dpledger::certify {
 
 // `mu` is what the record changes of its round's sum over the noise. The error is UNIMPLEMENTED:
-// for more than 100,000 rounds, and noise that is too small or too great for the lattice.
+// for more than 100,000 rounds, and noise that is too small or too great for balls. On a lattice
+// that is too rough, nothing is known below: of no outcome.
 absl::StatusOr<Enclosed> EncloseAllocation(const Ball& mu, uint64_t rounds,
                                            const Closeness& closeness);
 
