@@ -20,12 +20,10 @@ namespace {
 
 constexpr double kLeastLogDelta = -800;
 
-// `order` as for LayForDelta.
+// `order` as for EpsilonOnLine.
 Found EpsilonOf(const std::vector<Step>& steps, double delta, const Limits& limits, double& order) {
   Tilting tilting(steps, limits);
-  ASSIGN_OR_RETURN(const std::optional<LaidLine> laid, LayForDelta(tilting, delta, order));
-  if (!laid.has_value()) return std::nullopt;
-  return std::optional<Interval>(laid->epsilon);
+  return EpsilonOnLine(tilting, delta, order);
 }
 
 // Lines of a question about one ε, or about many: the share of δ that each error may cost, and the
@@ -45,7 +43,7 @@ absl::StatusOr<std::optional<Line>> LineAt(Tilting& tilting, double epsilon, dou
   const Saddle saddle = tilting.ForEpsilon(epsilon, order);
   RETURN_IF_ERROR(tilting.stopped());
   if (!(saddle.log_mgf - saddle.c * epsilon > kLeastLogDelta)) return std::nullopt;
-  return Line::Through(tilting, saddle, epsilon, 1, nullptr, lines.share, lines.work);
+  return Line::Through(tilting, saddle, epsilon, lines.share, lines.work);
 }
 
 Interval DeltaOn(Line& line, double epsilon) {
@@ -163,7 +161,8 @@ Found EpsilonWithCuts(const Widths& ends, double delta, const Limits& limits) {
   return Interval{least->lower(), most->upper()};
 }
 
-// In one direction: on one line, else by the size of the largest jump. `order` as for LayForDelta.
+// In one direction: on one line, else by the size of the largest jump. `order` as for
+// EpsilonOnLine.
 Found EpsilonIn(bool add, const Composition& composition, double delta, const Limits& limits,
                 Effort effort, double& order) {
   const Widths widths = StepsOf(composition, add);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
+#include "accountant/contour/line.h"
 #include "accountant/numeric/normal.h"
 #include "base/status.h"
 
@@ -12,12 +12,14 @@ namespace {
 
 // The most lines that are laid: one more while the last one shows that ε is elsewhere.
 constexpr int kLines = 3;
+// The relative gap at or below which no further one is tried.
+constexpr double kGoodGap = 1e-9;
 
 // The line's order: above 0, or between -1 and 0, where it sums 1 - δ.
 enum class Order { kPositive, kNegative };
 
-absl::StatusOr<std::optional<LaidLine>> Lay(Order side, Tilting& tilting, double delta,
-                                            double& order, double room, bool keep_terms) {
+absl::StatusOr<std::optional<Interval>> Lay(Order side, Tilting& tilting, double delta,
+                                            double& order) {
   const bool negative = side == Order::kNegative;
   // Less where less is allowed than a question may take.
   const double work =
@@ -31,7 +33,7 @@ absl::StatusOr<std::optional<LaidLine>> Lay(Order side, Tilting& tilting, double
     epsilon = middle.mean - std::sqrt(middle.variance) * NormalTailInverse(1 - delta);
     saddle = tilting.ForEpsilon(std::fmax(0, epsilon), saddle.c);
   }
-  std::optional<LaidLine> best;
+  std::optional<Interval> best;
   for (int i = 0; i < kLines; ++i) {
     RETURN_IF_ERROR(tilting.stopped());
     if (!std::isfinite(epsilon)) break;
@@ -39,19 +41,17 @@ absl::StatusOr<std::optional<LaidLine>> Lay(Order side, Tilting& tilting, double
       epsilon = std::fmax(0, epsilon);
       saddle = negative ? tilting.ForEpsilonBelow(epsilon) : tilting.ForEpsilon(epsilon, saddle.c);
     }
-    std::vector<Line::Terms> terms;
     ASSIGN_OR_RETURN(std::optional<Line> line,
-                     Line::Through(tilting, saddle, epsilon, room, keep_terms ? &terms : nullptr,
-                                   Line::kShare, work));
+                     Line::Through(tilting, saddle, epsilon, Line::kShare, work));
     if (!line.has_value()) break;
     if (!negative) order = saddle.c;
     const std::optional<Interval> found = line->EpsilonAt(delta, epsilon);
-    const bool narrower = found.has_value() &&
-                          (!best.has_value() || found->RelativeGap() < best->epsilon.RelativeGap());
-    if (narrower) best = LaidLine{*std::move(line), std::move(terms), *found, epsilon};
-    if (best.has_value() && (best->epsilon.RelativeGap() <= kGoodGap || !narrower)) break;
+    const bool narrower =
+        found.has_value() && (!best.has_value() || found->RelativeGap() < best->RelativeGap());
+    if (narrower) best = found;
+    if (best.has_value() && (best->RelativeGap() <= kGoodGap || !narrower)) break;
   }
-  if (best.has_value() && best->epsilon.RelativeGap() > kUsefulGap) best.reset();
+  if (best.has_value() && best->RelativeGap() > kUsefulGap) best.reset();
   return best;
 }
 
@@ -59,15 +59,15 @@ bool IsGaussian(const Step& step) { return step.pair == nullptr; }
 
 }  // namespace
 
-absl::StatusOr<std::optional<LaidLine>> LayForDelta(Tilting& tilting, double delta, double& order,
-                                                    double room, bool keep_terms) {
+absl::StatusOr<std::optional<Interval>> EpsilonOnLine(Tilting& tilting, double delta,
+                                                      double& order) {
   const std::vector<Step>& steps = tilting.steps();
-  if (delta > 0.5 && !keep_terms && std::all_of(steps.begin(), steps.end(), IsGaussian)) {
-    ASSIGN_OR_RETURN(std::optional<LaidLine> laid,
-                     Lay(Order::kNegative, tilting, delta, order, room, keep_terms));
+  if (delta > 0.5 && std::all_of(steps.begin(), steps.end(), IsGaussian)) {
+    ASSIGN_OR_RETURN(const std::optional<Interval> laid,
+                     Lay(Order::kNegative, tilting, delta, order));
     if (laid.has_value()) return laid;
   }
-  return Lay(Order::kPositive, tilting, delta, order, room, keep_terms);
+  return Lay(Order::kPositive, tilting, delta, order);
 }
 
 }  // namespace dpledger::accountant::contour

@@ -71,7 +71,7 @@ AliasBound BestAlias(Tilting& tilting, const Saddle& saddle, double epsilon, dou
 
 }  // namespace
 
-bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room, double share) {
+bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double share, double room) {
   // The sum's own size, by the estimate, in units of e^{K(c) - cε}.
   const double log_size = -LogKernel(c_) - 0.5 * std::log(2 * kPi * saddle.Curvature());
   const double need = -(log_size + std::log(share));
@@ -91,17 +91,15 @@ bool Line::ChoosePeriod(Tilting& tilting, const Saddle& saddle, double room, dou
 }
 
 absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle& saddle,
-                                                  double epsilon, double room,
-                                                  std::vector<Terms>* terms, double share,
-                                                  double work) {
+                                                  double epsilon, double share, double work,
+                                                  double room) {
   const std::vector<Step>& steps = tilting.steps();
   Line line;
   line.c_ = saddle.c;
   line.epsilon_ = epsilon;
   line.deviation_ = std::sqrt(saddle.Curvature());
-  line.digits_ = kDigits + tilting.log_count() + std::log(room);
   if (!std::isfinite(saddle.log_mgf) || !(saddle.variance > 0)) return std::nullopt;
-  const bool periodic = line.ChoosePeriod(tilting, saddle, room, share);
+  const bool periodic = line.ChoosePeriod(tilting, saddle, share, room);
   RETURN_IF_ERROR(tilting.stopped());
   if (!periodic) return std::nullopt;
 
@@ -141,38 +139,22 @@ absl::StatusOr<std::optional<Line>> Line::Through(Tilting& tilting, const Saddle
   line.log_modulus_.assign(nodes, 0);
   line.phase_.assign(nodes, 0);
   line.error_.assign(nodes, 0);
+  const double digits = kDigits + tilting.log_count();
   Terms each;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (i % 16 == 0 || nodes > 1000) RETURN_IF_ERROR(tilting.limits().Check());
-    if (!PutOnLine(steps[i], line.c_, line.spacing_, nodes, line.digits_, work, each.on_line))
+    if (!PutOnLine(steps[i], line.c_, line.spacing_, nodes, digits, work, each.on_line))
       return std::nullopt;
     each.up = LevelUp(tilting, i, line.c_ + line.up_);
     each.down = LevelUp(tilting, i, line.c_ - line.down_);
     each.envelope = bounds[i];
     line.Add(each, steps[i].count);
-    if (terms != nullptr) terms->push_back(each);
   }
+  line.Prepare();
   return std::optional<Line>(std::move(line));
 }
 
-bool Line::TermsFor(const Step& step, const Limits& limits, Terms& terms) const {
-  Step many = step;
-  many.count = std::exp(digits_ - kDigits);  // as exact as the others were asked to be
-  Tilting tilting({many}, limits);
-  const Saddle up = tilting.At(c_ + up_), here = tilting.At(c_);
-  if (!std::isfinite(up.log_mgf) || !std::isfinite(here.log_mgf)) return false;
-  const Tilt at_c = tilting.StepAt(0, c_);
-  terms.up = LevelUp(tilting, 0, c_ + up_);
-  terms.down = LevelUp(tilting, 0, c_ - down_);
-  size_t height = 3;
-  Envelope envelope(step, c_, at_c.log_mgf - at_c.error, digits_ - kDigits + kEnvelopeDigits);
-  terms.envelope = envelope.LogBound(end_, height);
-  double work = kGreatestWork;
-  return PutOnLine(step, c_, spacing_, log_modulus_.size(), digits_, work, terms.on_line);
-}
-
 void Line::Add(const Terms& terms, double count) {
-  prepared_ = false;
   constexpr double u = kUnitRoundoff;
   log_mgf_ += count * terms.on_line.log_mgf;
   level_error_ += count * terms.on_line.log_mgf_error * (1 + 1e-9) + 4 * u * std::fabs(log_mgf_);
@@ -192,7 +174,6 @@ void Line::Add(const Terms& terms, double count) {
 }
 
 void Line::Prepare() {
-  prepared_ = true;
   constexpr double u = kUnitRoundoff;
   const size_t nodes = log_modulus_.size();
   re_.resize(nodes);
@@ -233,7 +214,6 @@ void Line::Prepare() {
 }
 
 Line::Sum Line::At(double epsilon) {
-  if (!prepared_) Prepare();
   const double away = epsilon - epsilon_, level = spacing_ / (2 * kPi) / std::fabs(c_ * (1 + c_));
   Sum sum{level, error_constant_ + error_slope_ * (std::fabs(epsilon) + std::fabs(epsilon_)), 0};
   if (y_.empty()) return sum;

@@ -37,7 +37,8 @@ double WorstOnLine(double c, double room, double share, double spread = 0, doubl
   Tilting tilting({{1, kMu, spread, kCount, false}}, limits);
   const Saddle saddle = tilting.At(c);
   const double epsilon = saddle.Epsilon();
-  std::optional<Line> line = *Line::Through(tilting, saddle, epsilon, room, nullptr, share);
+  std::optional<Line> line =
+      *Line::Through(tilting, saddle, epsilon, share, Line::kGreatestWork, room);
   EXPECT_TRUE(line.has_value());
   const Real mu = kMu * std::sqrt(static_cast<Real>(kCount)) * (1 + static_cast<Real>(off));
   double worst = 0;

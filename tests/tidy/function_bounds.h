@@ -35,7 +35,6 @@ inline const std::vector<Bound> kWideFunctions = {
     {"kernels.cc:SumTurned", 7},
     {"kernels.cc:TurnTile", 7},
     {"kernels.cc:TurnedArray", 7},
-    {"line.cc:Line::Through", 7},
     {"on_events.cc:TrainOnEvents", 7},
     {"recovery.cc:SaveLedger", 7},
     {"refine.cc:Refine", 7},
