@@ -73,11 +73,9 @@ absl::Status OverlapError(const LedgerPrefix& copy, const LedgerPrefix& other,
       {"COPIES_OVERLAP", {{"ledger", copy.ledger.name()}, {"other", other.ledger.name()}}});
 }
 
-}  // namespace
-
-absl::StatusOr<Lineage> ReadLineage(LedgerReader& store, HistoryCache& histories,
-                                    const SignedRoot& signed_root, const std::string& name,
-                                    uint64_t up_to_sequence, const accountant::Limits& limits) {
+absl::StatusOr<Lineage> ReadOnce(LedgerReader& store, HistoryCache& histories,
+                                 const SignedRoot& signed_root, const std::string& name,
+                                 uint64_t up_to_sequence, const accountant::Limits& limits) {
   std::vector<Wanted> wanted(1);
   ASSIGN_OR_RETURN(wanted[0], FindLedger(store, name, up_to_sequence));
   if (signed_root && wanted[0].size < wanted[0].ledger.size()) {
@@ -106,6 +104,18 @@ absl::StatusOr<Lineage> ReadLineage(LedgerReader& store, HistoryCache& histories
     lineage.push_back({std::move(one.ledger), std::move(history)});
   }
   return lineage;
+}
+
+}  // namespace
+
+absl::StatusOr<Lineage> ReadLineage(LedgerReader& store, HistoryCache& histories,
+                                    const SignedRoot& signed_root, const std::string& name,
+                                    uint64_t up_to_sequence, const accountant::Limits& limits) {
+  absl::StatusOr<Lineage> lineage =
+      ReadOnce(store, histories, signed_root, name, up_to_sequence, limits);
+  // A database that failed over between the description and the entries looks like damage.
+  if (!absl::IsDataLoss(lineage.status())) return lineage;
+  return ReadOnce(store, histories, signed_root, name, up_to_sequence, limits);
 }
 
 questions::LedgerPart LedgerPrefix::part() const {

@@ -265,6 +265,19 @@ TEST_F(StoredHistoryTest, IsReadAnewWhereEntriesDoNotFollowWhatIsCached) {
   EXPECT_EQ((*whole)->tree.Root(), rig_.RootOf("run", kSize));
 }
 
+// A failover between the ledger's description and its entries: they do not fit, once.
+TEST_F(StoredHistoryTest, WhatDoesNotFitIsReadAgainBeforeItIsDamage) {
+  int changed = 0;
+  rig_.watch().change_entry = [&](uint64_t sequence, std::string& bytes) {
+    if (sequence == kSize - 1 && changed++ == 0) bytes += bytes;
+  };
+  v1::Subject subject;
+  subject.add_ledgers(LedgerName("run"));
+  const auto gathered = rig_.source().Gather(subject, 0, {});
+  EXPECT_TRUE(gathered.ok()) << gathered.status();
+  EXPECT_GT(changed, 1);
+}
+
 // An audit has no key, but the entries.
 TEST_F(StoredHistoryTest, AuditNamesTheFirstDifference) {
   EXPECT_TRUE(CheckHistory(rig_.store(), LedgerName("run")).ok());  // there is none yet
