@@ -10,8 +10,9 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from . import _wire, messages
 from .errors import InvalidArgument, WrongType
-from .messages import (DisjointBatches, Event, FullBatch, Poisson, RandomAllocation, RoundsEvent,
-                       SamplingEvent, SamplingScheme, SumQuery, SumQueryEvent, WithoutReplacement)
+from .messages import (AccountingOptions, DisjointBatches, Event, FullBatch, Poisson,
+                       RandomAllocation, RoundsEvent, SamplingEvent, SamplingScheme, SumQuery,
+                       SumQueryEvent, WithoutReplacement)
 
 if TYPE_CHECKING:
     from fractions import Fraction  # it is slow to import, and few questions need it
@@ -58,6 +59,15 @@ _NOT_NEEDED = {**dict.fromkeys(
                                "leave it out")}
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def options_of(method: Any, adjacency: Any, parameters: Any, relative_gap: Any,
+               group_size: Any) -> AccountingOptions:
+    """Refuses a zero, which the message takes for an argument that was left out."""
+    for name, value in (("relative_gap", relative_gap), ("group_size", group_size)):
+        if not hasattr(value, "__len__") and value == 0:
+            raise InvalidArgument("%s: must not be 0" % name, field=name)
+    return AccountingOptions(method, adjacency, parameters, relative_gap, group_size)
 
 
 def hinted(*, many: str = "") -> Callable[[_Function], _Function]:

@@ -8,11 +8,11 @@ from typing import Any, Iterable, List, Literal, Optional, Sequence, SupportsFlo
 
 from . import _decoding, _library, _wire, _words
 from ._sought import Run
-from ._words import hinted
+from ._words import hinted, options_of
 from .answers import (AuditResult, Calibration, DeltaAnswer, EpsilonAnswer, Profile, Statement,
                       TuningCost)
 from .errors import Error, InvalidArgument, WrongType
-from .messages import (RESPONSES, AccountingOptions, Adjacency, AuditClaimRequest, CalibrateRequest,
+from .messages import (RESPONSES, Adjacency, AuditClaimRequest, CalibrateRequest,
                        ComputeDeltaRequest, ComputeEpsilonRequest, ComputeProfileRequest,
                        ComputeTuningCostRequest, Event, FullBatch, Gaussian, ManyRunsAudit, Method,
                        OneRunAudit, Parameters, RoundsEvent, SamplingScheme, Subject, Trials)
@@ -176,8 +176,7 @@ def epsilon(events: Optional[Events] = None, *, delta: Probability, noise_multip
     """
     subject = _subject(events, noise_multiplier, sample_rate, steps, scheme, batch_size, population,
                        epochs)
-    options = AccountingOptions(method, adjacency, parameters,  # type: ignore[arg-type]
-                                relative_gap, group_size)
+    options = options_of(method, adjacency, parameters, relative_gap, group_size)
     request = ComputeEpsilonRequest(subject, delta, options)  # type: ignore[arg-type]
     return EpsilonAnswer(_ask("ComputeEpsilon", request, scheme, events is None))
 
@@ -218,9 +217,8 @@ def delta(events: Optional[Events] = None, *, epsilon: float, noise_multiplier: 
     """
     subject = _subject(events, noise_multiplier, sample_rate, steps, scheme, batch_size, population,
                        epochs)
-    request = ComputeDeltaRequest(subject, epsilon,
-                                  AccountingOptions(method, adjacency, parameters, relative_gap,
-                                                    group_size))
+    request = ComputeDeltaRequest(
+        subject, epsilon, options_of(method, adjacency, parameters, relative_gap, group_size))
     return DeltaAnswer(_ask("ComputeDelta", request, scheme, events is None))
 
 
@@ -249,7 +247,7 @@ def profile(events: Optional[Events] = None, *, epsilons: Sequence[float] = (),
     subject = _subject(events, noise_multiplier, sample_rate, steps, scheme, batch_size, population,
                        epochs)
     request = ComputeProfileRequest(
-        subject, AccountingOptions(method, adjacency, parameters, relative_gap, group_size),
+        subject, options_of(method, adjacency, parameters, relative_gap, group_size),
         epsilons, deltas, type_one_errors, priors, gaussian_least_delta)
     return Profile(_ask("ComputeProfile", request, scheme, events is None))
 
@@ -286,12 +284,10 @@ def calibrate(
     """
     store = spent if hasattr(spent, "_ask") else None
     declared = store is not None  # an empty word is what they declare
-    options = AccountingOptions(
-        method,
-        ("" if declared else "add-or-remove-one") if adjacency is None  # type: ignore[arg-type]
-        else adjacency,
-        ("" if declared else "fixed") if parameters is None else parameters,  # type: ignore
-        relative_gap, group_size)
+    options = options_of(
+        method, ("" if declared else "add-or-remove-one") if adjacency is None else adjacency,
+        ("" if declared else "fixed") if parameters is None else parameters, relative_gap,
+        group_size)
     request = CalibrateRequest(epsilon=target_epsilon, delta=delta,  # type: ignore[arg-type]
                                options=options, compare_methods=compare_methods)
     if spent is not None and not declared:
@@ -369,8 +365,7 @@ def tuning(events: Optional[Events] = None, *, delta: Probability, trials: Trial
     """
     subject = _subject(events, noise_multiplier, sample_rate, steps, scheme, batch_size, population,
                        epochs)
-    options = AccountingOptions(method, adjacency, parameters,  # type: ignore[arg-type]
-                                relative_gap, group_size)
+    options = options_of(method, adjacency, parameters, relative_gap, group_size)
     request = ComputeTuningCostRequest(subject, delta, trials, options)  # type: ignore[arg-type]
     return TuningCost(_ask("ComputeTuningCost", request, scheme, events is None))
 
@@ -420,8 +415,7 @@ def audit(*, evidence: Union[OneRunAudit, ManyRunsAudit], delta: Probability,
         raise WrongType("evidence: must be a OneRunAudit or a ManyRunsAudit, got %s"
                         % type(evidence).__name__,
                         field="evidence")
-    options = AccountingOptions(method, adjacency, parameters,  # type: ignore[arg-type]
-                                relative_gap, group_size)
+    options = options_of(method, adjacency, parameters, relative_gap, group_size)
     request = AuditClaimRequest(delta=delta, confidence=confidence,  # type: ignore[arg-type]
                                 options=options)
     if events is not None:

@@ -14,10 +14,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from . import _client, _decoding, _wire
 from ._client import Handle
-from ._words import hinted
+from ._words import hinted, options_of
 from .answers import DeltaAnswer, EpsilonAnswer, Profile, TuningCost
 from .errors import InvalidArgument, WrongType
-from .messages import (RESPONSES, AccountingOptions, ComputeDeltaRequest, ComputeEpsilonRequest,
+from .messages import (RESPONSES, ComputeDeltaRequest, ComputeEpsilonRequest,
                        ComputeProfileRequest, ComputeTuningCostRequest, Trials)
 
 Path = Union[str, "os.PathLike[str]"]
@@ -134,7 +134,7 @@ class Questions(Handle):
         DATASETS_DIFFER for ledgers that do not compose, and FAILED_PRECONDITION with STORE_IN_USE
         while another process has the folder open.
         """
-        options = AccountingOptions(method, relative_gap=relative_gap, group_size=group_size)
+        options = options_of(method, "", "", relative_gap, group_size)
         request = ComputeEpsilonRequest(delta=delta, options=options)
         return EpsilonAnswer(self._ask("ComputeEpsilon", request, ledger, dataset))
 
@@ -144,7 +144,7 @@ class Questions(Handle):
 
         epsilon: finite, >= 0. Other arguments and errors as those of `epsilon`.
         """
-        options = AccountingOptions(method, relative_gap=relative_gap, group_size=group_size)
+        options = options_of(method, "", "", relative_gap, group_size)
         request = ComputeDeltaRequest(epsilon=epsilon, options=options)
         return DeltaAnswer(self._ask("ComputeDelta", request, ledger, dataset))
 
@@ -155,7 +155,7 @@ class Questions(Handle):
                 group_size: int = 1) -> Profile:
         """Many numbers of one privacy profile; arguments as those of `dpledger.profile` and of
         `epsilon`."""
-        options = AccountingOptions(method, relative_gap=relative_gap, group_size=group_size)
+        options = options_of(method, "", "", relative_gap, group_size)
         request = ComputeProfileRequest(options=options, epsilons=epsilons, deltas=deltas,
                                         type_one_errors=type_one_errors, priors=priors,
                                         gaussian_least_delta=gaussian_least_delta)
@@ -166,7 +166,7 @@ class Questions(Handle):
                group_size: int = 1) -> TuningCost:
         """What releasing the best of several runs costs, one of which is the ledgers'; arguments as
         those of `dpledger.tuning` and of `epsilon`."""
-        options = AccountingOptions(method, relative_gap=relative_gap, group_size=group_size)
+        options = options_of(method, "", "", relative_gap, group_size)
         request = ComputeTuningCostRequest(delta=delta, trials=trials, options=options)
         return TuningCost(self._ask("ComputeTuningCost", request, ledger, dataset))
 
