@@ -1,6 +1,5 @@
 #include "questions/answer_profile.h"
 
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -148,8 +147,9 @@ absl::StatusOr<v1::ComputeProfileResponse> AnswerProfile(const Subject& subject,
         out->append(accountant::MethodName(method));
       }));
   for (const std::string& warning : origin.warnings) details.add_warnings(warning);
-  details.set_guarantee(
-      GuaranteeOf(details, composition.non_private ? std::numeric_limits<double>::infinity() : 0));
+  details.set_guarantee(composition.non_private
+                            ? NoGuarantee(details, "one of the events hides nothing")
+                            : GuaranteeOf(details, 0));
   *response.mutable_details() = std::move(details);
   return response;
 }

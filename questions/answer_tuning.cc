@@ -90,7 +90,8 @@ absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
         accountant::ComputeTuningCost(*plan, request.delta(), cost.trials, question.options));
     *response.mutable_planned_epsilon() = ToProto(planned.epsilon.value);
   }
-  SayGuarantee(cost.epsilon.value.upper(), request.delta(), subject.history, question.details);
+  SayGuarantee(cost.epsilon.value.upper(), request.delta(), subject.history, question.details,
+               cost.analysis == "composition" ? Asked::kSearch : Asked::kBestOfSearch);
   *response.mutable_details() = std::move(question.details);
   return response;
 }

@@ -242,11 +242,11 @@ std::optional<accountant::Composition> PlanOf(const Subject& subject,
 }
 
 void SayGuarantee(double bound, double delta, const accountant::History& history,
-                  v1::AnswerDetails& details) {
+                  v1::AnswerDetails& details, Asked asked) {
   details.set_population(history.GreatestPopulation());
   const std::string warning = DeltaWarning(delta, details.population());
   if (!warning.empty()) details.add_warnings(warning);
-  details.set_guarantee(GuaranteeOf(details, bound));
+  details.set_guarantee(GuaranteeOf(details, bound, asked));
 }
 
 std::string Version() { return DPLEDGER_VERSION; }
@@ -341,12 +341,10 @@ absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
   *response.mutable_delta() = ToProto(found.spent);
   response.set_epsilon(epsilon);
   const double most = found.spent.upper();
-  SayGuarantee(epsilon, most, subject.history, found.details);
+  SayGuarantee(epsilon, most, subject.history, found.details, Asked::kDelta);
   if (most >= 1) {
     found.details.set_guarantee(
-        "No guarantee at this epsilon: delta is not known to be below 1. At a greater one there "
-        "may "
-        "be one.");
+        NoGuarantee(found.details, "no delta below 1 is known at this epsilon"));
   }
   if (found.planned.has_value()) *response.mutable_planned_delta() = ToProto(*found.planned);
   *response.mutable_details() = std::move(found.details);

@@ -5,18 +5,30 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "dpledger/v1/accounting_service.pb.h"
 
 namespace dpledger::questions {
 
-// Of an answer with these details whose number is at most `bound` (of an ε; of a δ, 1 bounds
-// nothing). Its sentences say, in this order: what speaks against the number, what it protects and
-// of whom, from whom, and what it does not say. Of adjacencies and regimes that this version does
-// not know it says nothing: empty.
-std::string GuaranteeOf(const v1::AnswerDetails& details, double bound);
+// What the question was: ε at a δ, or a whole plan or curve; δ at an ε; the cost of a search for
+// parameters, of whose runs all are released, or the best one alone.
+enum class Asked { kEpsilon, kDelta, kSearch, kBestOfSearch };
 
-// Why δ is too large for that many records, 0 being none stated; empty if it is below 1/n. Of a
-// mechanism that gives out one record drawn at random, δ is 1/n, and there is no ε.
+// Of an answer with these details whose number is at most `bound` (an ε). Its sentences say, in
+// this order: what speaks against the number, what it protects and of whom, from whom, on what
+// conditions, and what it does not say. Of adjacencies and regimes that this version does not know
+// it says nothing: empty.
+std::string GuaranteeOf(const v1::AnswerDetails& details, double bound,
+                        Asked asked = Asked::kEpsilon);
+
+// The text where nothing is promised. `why` is a clause.
+std::string NoGuarantee(const v1::AnswerDetails& details, absl::string_view why);
+
+// Whether δ is 1/n or more: a mechanism that gives out one record drawn at random has that δ, and
+// no ε.
+bool GivesOutWholeRecords(double delta, uint64_t records);
+
+// Why δ is too large for that many records, 0 being none stated; empty if it is below 1/(10 n).
 std::string DeltaWarning(double delta, uint64_t records);
 
 }  // namespace dpledger::questions

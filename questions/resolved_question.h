@@ -9,6 +9,7 @@
 #include "accountant/filter/filter.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "questions/answers.h"
+#include "questions/guarantee.h"
 
 namespace dpledger::questions {
 
@@ -73,9 +74,9 @@ std::optional<accountant::Composition> PlanOf(const Subject& subject,
                                               v1::AnswerDetails& details);
 
 // Adds what the answer's number promises, and what is to be known of its δ. `bound` is as
-// GuaranteeOf's.
+// GuaranteeOf's (guarantee.h).
 void SayGuarantee(double bound, double delta, const accountant::History& history,
-                  v1::AnswerDetails& details);
+                  v1::AnswerDetails& details, Asked asked = Asked::kEpsilon);
 
 v1::Interval ToProto(const accountant::Interval& interval);
 

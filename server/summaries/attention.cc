@@ -161,9 +161,10 @@ void AddAttention(const LedgerRow& row, absl::Time now, std::vector<Item>& items
     add.Add(Item::CONFLICTS, Counted(summary.conflicts(), "refused batch", "refused batches"),
             kConflicts);
   }
-  const std::string delta = questions::DeltaWarning(summary.delta(), summary.population());
-  if (!delta.empty())
-    add.Add(Item::DELTA_TOO_LARGE, "delta does not fit the data", absl::StrCat(delta, "."));
+  if (questions::GivesOutWholeRecords(summary.delta(), summary.population())) {
+    add.Add(Item::DELTA_TOO_LARGE, "delta does not fit the data",
+            absl::StrCat(questions::DeltaWarning(summary.delta(), summary.population()), "."));
+  }
   if (summary.has_spending()) add.AddOfSpending(summary.spending());
   const absl::Time last = absl::FromUnixSeconds(summary.last_entry_time().seconds());
   if (row.ledger.state() != v1::SEALED && row.ledger.declaration().kind() != v1::BUDGET &&

@@ -566,7 +566,7 @@ TEST_F(Ledger, DependentPlansHaveAnOdometerThatIsNoDifferentialPrivacy) {
   EXPECT_THAT(Dpledger(as_text).out,
               AllOf(StartsWith("epsilon            3.72306   by an odometer, which is no "
                                "differential privacy\n"),
-                    HasSubstr("\nguarantee          No differential privacy: an odometer"),
+                    HasSubstr("\nguarantee          This is not differential privacy: it speaks"),
                     Not(HasSubstr("true value"))));
   ExpectError({"profile", "--epsilons", "1", "--ledger", name_, "--ledger", other},
               "FAILED_PRECONDITION", "ask about each ledger by itself");

@@ -34,10 +34,11 @@ v1::AnswerDetails Of(v1::Regime regime, v1::Adjacency adjacency,
 // Every case, named, with its text.
 class Cases {
  public:
-  void Add(const std::string& about, const v1::AnswerDetails& details, double bound = 1) {
+  void Add(const std::string& about, const v1::AnswerDetails& details, double bound = 1,
+           Asked asked = Asked::kEpsilon) {
     absl::StrAppend(&text_, "# ", about, ", ", v1::Regime_Name(details.regime()), ", ",
-                    v1::Adjacency_Name(details.adjacency()), "\n", GuaranteeOf(details, bound),
-                    "\n");
+                    v1::Adjacency_Name(details.adjacency()), "\n",
+                    GuaranteeOf(details, bound, asked), "\n");
   }
   void AddDelta(double delta, uint64_t records) {
     absl::StrAppend(&text_, "# delta ", delta, " over ", records, "\n",
@@ -49,6 +50,20 @@ class Cases {
   std::string text_;
 };
 
+// Forks whose parent is in the question and is not, and copies.
+void AddLineages(Cases& cases) {
+  v1::AnswerDetails fork = Of(v1::FIXED_PLAN, v1::ADD_OR_REMOVE_ONE, {"user", "user"});
+  fork.mutable_ledgers(0)->set_name("projects/p/ledgers/child");
+  fork.mutable_ledgers(0)->mutable_fork()->set_parent("projects/p/ledgers/parent");
+  fork.mutable_ledgers(1)->set_name("projects/p/ledgers/other");
+  cases.Add("fork", fork);
+  fork.mutable_ledgers(1)->set_name("projects/p/ledgers/parent");
+  cases.Add("fork beside its parent", fork);
+  v1::AnswerDetails copy = Of(v1::FIXED_PLAN, v1::ADD_OR_REMOVE_ONE);
+  copy.mutable_ledgers(0)->mutable_import();
+  cases.Add("copy", copy);
+}
+
 std::string AllCases() {
   Cases cases;
   for (const v1::Regime regime : kRegimes) {
@@ -58,9 +73,11 @@ std::string AllCases() {
     cases.Add("no bound", Of(regime, v1::REPLACE_ONE), kNone);
   for (const v1::Adjacency adjacency : kAdjacencies) {
     cases.Add("above 10", Of(v1::ODOMETER, adjacency), 10.5);
-    v1::AnswerDetails group = Of(v1::FIXED_PLAN, adjacency);
-    group.set_group_size(4);
-    cases.Add("groups of 4", group);
+    for (const v1::Regime regime : {v1::FIXED_PLAN, v1::ODOMETER}) {
+      v1::AnswerDetails group = Of(regime, adjacency);
+      group.set_group_size(4);
+      cases.Add("groups of 4", group);
+    }
     v1::AnswerDetails events = Of(v1::FIXED_PLAN, adjacency, {});
     events.set_declaration_source(v1::ASSUMED);
     cases.Add("events, assumed", events);
@@ -79,14 +96,25 @@ std::string AllCases() {
   v1::AnswerDetails corrected = Of(v1::FIXED_PLAN, v1::ZERO_OUT);
   corrected.mutable_ledgers(0)->add_corrections();
   cases.Add("corrected, no bound", corrected, kNone);
-  cases.Add("two units", Of(v1::FIXED_PLAN, v1::ADD_OR_REMOVE_ONE, {"user", "hospital"}));
+  cases.Add("above 10", Of(v1::FIXED_PLAN, v1::ZERO_OUT), 10.5);
+  cases.Add("10", Of(v1::FIXED_PLAN, v1::ZERO_OUT), 10);
+  v1::AnswerDetails several = Of(v1::FIXED_PLAN, v1::ADD_OR_REMOVE_ONE, {"user", "hospital"});
+  cases.Add("two units", several);
+  several.set_group_size(4);
+  cases.Add("two units, groups of 4", several);
+  cases.Add("one of two states its unit", Of(v1::FIXED_PLAN, v1::REPLACE_ONE, {"user", ""}));
+  cases.Add("neither states its unit", Of(v1::FIXED_PLAN, v1::ADD_OR_REMOVE_ONE, {"", ""}));
+  cases.Add("records", Of(v1::FIXED_PLAN, v1::ADD_OR_REMOVE_ONE, {"record", "record"}));
   cases.Add("no unit", Of(v1::FILTER, v1::ADD_OR_REMOVE_ONE, {""}));
+  AddLineages(cases);
+  for (const v1::Adjacency adjacency : kAdjacencies)
+    cases.Add("delta asked", Of(v1::ODOMETER, adjacency), 1, Asked::kDelta);
+  cases.Add("a search", Of(v1::FIXED_PLAN, v1::REPLACE_ONE), 1, Asked::kSearch);
+  cases.Add("the best of a search", Of(v1::FIXED_PLAN, v1::REPLACE_ONE), 1, Asked::kBestOfSearch);
   cases.Add("unknown", Of(v1::FIXED_PLAN, v1::ADJACENCY_UNSPECIFIED));
   cases.Add("unknown", Of(v1::REGIME_UNSPECIFIED, v1::REPLACE_ONE));
-  cases.AddDelta(1e-5, 9'000'000);
-  cases.AddDelta(1e-5, 100'000);
-  cases.AddDelta(1e-5, 99'999);
-  cases.AddDelta(1e-5, 0);
+  for (const uint64_t records : {9'000'000, 240'001, 100'000, 99'999, 60'000, 10'000, 9'999, 0})
+    cases.AddDelta(1e-5, records);
   return cases.text();
 }
 

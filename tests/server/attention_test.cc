@@ -99,7 +99,7 @@ TEST_F(AttentionOfLedger, NamesWritersWhoseReleasesMayBeMissing) {
 TEST_F(AttentionOfLedger, ComparesDeltaWithTheRecordsThatAreStated) {
   summary_.set_delta(1e-4);  // 4.9 of 1/48842
   ExpectOne(Item::DELTA_TOO_LARGE, "delta does not fit");
-  EXPECT_THAT(Items()[0].message(), HasSubstr("5 times 1/n"));
+  EXPECT_THAT(Items()[0].message(), HasSubstr("at most 4.9 times 1/n"));
   summary_.set_population(0);  // nobody stated any
   EXPECT_THAT(Items(), IsEmpty());
 }

@@ -240,7 +240,7 @@ TEST_F(StatementTest, FilterOfAdaptiveLedgersIsTheGuarantee) {
   ASSERT_TRUE(statement_.answer().has_epsilon());
   EXPECT_EQ(Field("filter").source(), v1::Statement::DECLARED);
   EXPECT_THAT(Field("filter").value(), HasSubstr("bound 4; spent "));
-  EXPECT_THAT(Field("regime").value(), HasSubstr("bound of the declared filter"));
+  EXPECT_THAT(Field("regime").value(), HasSubstr("what the declared filters allow"));
   EXPECT_THAT(statement_.answer().in_words(), HasSubstr("follow from epsilon and delta alone"));
 }
 
@@ -257,7 +257,7 @@ TEST_F(StatementTest, OdometerIsNamedWhereverItsNumberStands) {
   EXPECT_THAT(statement_.markdown(), HasSubstr("**" + number + "**"));
   EXPECT_THAT(statement_.html(), HasSubstr(number));
   EXPECT_EQ(Field("epsilon").value(), number + "; upper end only");
-  EXPECT_THAT(Field("regime").value(), HasSubstr("No differential privacy"));
+  EXPECT_THAT(Field("regime").value(), HasSubstr("This is not differential privacy"));
   for (const std::string& page : {statement_.markdown(), statement_.html()}) {
     EXPECT_THAT(page, Not(HasSubstr("ε ≤")));
     EXPECT_THAT(page, Not(HasSubstr("customary")));

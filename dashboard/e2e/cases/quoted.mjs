@@ -29,7 +29,7 @@ export const cases = {
       };
       await says(
         "ads/raw-dump",
-        [/ε has no bound/, /No guarantee: what was released has no bound, whatever was declared/],
+        [/ε has no bound/, /No guarantee: no finite epsilon is known at this delta/],
         [/protects/, /Differential privacy of/, /guesses rightly/],
       );
       await says("risk/report", [
@@ -42,7 +42,7 @@ export const cases = {
         "health/readmission-risk-v5",
         [
           /which of two values one given patient has, guesses/,
-          /It does not hide whether that patient is in the data at all/,
+          /It does not hide how many records there are and what that tells of who is in the data/,
         ],
         [/was in the data/, /among them/],
       );
@@ -63,7 +63,7 @@ export const cases = {
       await tab.goto(`${server.base}/dataset?name=adult`);
       await until(tab, () => document.querySelector(".epsilon-block"));
       const odometer = (await text(tab)).replace(/\s+/g, " ");
-      assert.match(odometer, /speaks of one example .*No differential privacy: an odometer/);
+      assert.match(odometer, /speaks of one example .*This is not differential privacy/);
       assert.doesNotMatch(odometer, /protects/);
       // The command that the page offers works as it stands, for every project.
       await ask(tab, server, "health/readmission-risk-v5");

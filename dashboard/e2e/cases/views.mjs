@@ -133,7 +133,7 @@ export const cases = {
         loss >= whole.epsilon.upper && loss < whole.epsilon.upper * 1.001,
         `${loss} for ${whole.epsilon.upper}`,
       );
-      assert.match(total, /but for δ = 10−5.*No differential privacy: an odometer/);
+      assert.match(total, /but for δ = 10−5.*This is not differential privacy/);
       assert.match(total, /What would make it differential privacy: 5 of 5 runs/);
       assert.doesNotMatch(total, /ε ≤/);
       await tab.goto(server.base);

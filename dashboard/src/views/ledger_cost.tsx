@@ -65,7 +65,7 @@ const Warning = ({ title, children }: { title: string; children: ComponentChildr
 );
 const missingWords = ({ writer, reason }: MissingReleases) =>
   `${visible(writer)} (${visible(reason)})`;
-const isOfDelta = (warning: string) => warning.startsWith("delta is too large");
+const isOfDelta = (warning: string) => warning.startsWith("delta is ");
 // What makes the number less than the whole truth.
 function Warnings({ of: { ledgers = [], warnings = [] } }: { of: AnswerDetails }) {
   const { missingCount, missing = [] } = ledgers[0] ?? {};
