@@ -43,6 +43,18 @@ class Numbers(unittest.TestCase):
         # a bound that is only likely does not keep a budget
         self.assertFalse(self.answer <= self.answer.lower)
 
+    def test_what_they_promise_is_the_text_that_every_surface_shows(self):
+        texts = (support.SOURCE / "tests/questions/guarantees.txt").read_text().split("\n")
+        text = texts[texts.index("# events, stated, FIXED_PLAN, ADD_OR_REMOVE_ONE") + 1]
+        self.assertEqual(self.answer.guarantee, text)
+        self.assertEqual(self.answer.to_dict()["guarantee"], text)
+        shown = subprocess.run(
+            [str(support.BIN / "dpledger"), "epsilon", "--delta", "1e-5", "--adjacency",
+             "add-or-remove-one", "--parameters", "fixed", "--events", "-"],
+            input=b'{"rounds":{"scheme":{"poisson":{"probability":0.01}},"count":"10000","queries":'
+            b'[{"l2_norm_bound":1,"noise_stddev":1}]}}\n', check=True, stdout=subprocess.PIPE)
+        self.assertIn(text, shown.stdout.decode())
+
     def test_of_two_kinds_or_with_other_things_they_do_not(self):
         delta = dpledger.delta(**RUN, epsilon=6.2)
         self.assertNotEqual(delta, self.answer)

@@ -58,7 +58,10 @@ export const cases = {
         /Releases may be missing in the record/,
       ]);
       await says("default/adult-workers", [/2 writers never closed/]);
-      await says("ads/ctr-1", [/δ does not fit these data\./, /90 times 1\/n/]);
+      await says("ads/ctr-1", [/δ is not well below 1\/n\./, /90 times 1\/n/]);
+      await tab.goto(`${server.base}/statement?ledger=${encodeURIComponent("ads/ctr-1")}`);
+      await until(tab, () => document.querySelector(".statement-field"));
+      assert.match((await text(tab)).replace(/\s+/g, " "), /delta is too large: 90 times 1\/n/);
       // An odometer's number protects nobody.
       await tab.goto(`${server.base}/dataset?name=adult`);
       await until(tab, () => document.querySelector(".epsilon-block"));

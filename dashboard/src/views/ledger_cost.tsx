@@ -81,7 +81,7 @@ function Warnings({ of: { ledgers = [], warnings = [] } }: { of: AnswerDetails }
         </Warning>
       )}
       {warnings.filter(isOfDelta).map((warning) => (
-        <Warning key={warning} title="δ does not fit these data.">
+        <Warning key={warning} title="δ is not well below 1/n.">
           {visible(warning)}.
         </Warning>
       ))}
