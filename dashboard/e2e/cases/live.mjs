@@ -30,6 +30,44 @@ export const cases = {
     assert.deepEqual(trouble, []);
   }),
 
+  "memory does not grow with live changes, of the list and of a ledger": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      await create(server, "live", declared("live", "example"));
+      let round = 0;
+      // The page is told of a change four times a second at most.
+      const change = async (times) => {
+        for (let i = 0; i < times; i++, round++) {
+          await append(server, "live", steps(round, 1, poisson(0.01), 1));
+          await new Promise((done) => setTimeout(done, 50));
+        }
+      };
+      await change(5);
+      for (const address of ["/ledgers", "/ledger/default/live"]) {
+        const { page: tab, context, trouble } = await openPage(browser);
+        await tab.goto(server.base + address);
+        await until(tab, () => document.querySelector(".epsilon, table.rows tbody tr"));
+        const inspector = await context.newCDPSession(tab);
+        const held = async () => {
+          await inspector.send("HeapProfiler.collectGarbage");
+          const { usedSize } = await inspector.send("Runtime.getHeapUsage");
+          const { nodes } = await inspector.send("Memory.getDOMCounters");
+          return { usedSize, nodes };
+        };
+        await change(60);
+        const before = await held();
+        await change(300);
+        const after = await held();
+        // What grows is compiled code, and the browser's own notes on requests: 150 kB.
+        const both = JSON.stringify({ before, after });
+        assert.ok(after.usedSize < before.usedSize + 400_000, both);
+        assert.ok(after.nodes < before.nodes + 100, both);
+        assert.deepEqual(trouble, []);
+        await context.close();
+      }
+    },
+  ),
+
   "while a trainer trains the page follows, and the reader's place stays": onServer(
     { filled: false },
     async ({ server, browser, bin }) => {
