@@ -46,6 +46,18 @@ std::string LedgerText(const v1::LedgerReference& ledger) {
   return text;
 }
 
+// A row for each sentence, and for each condition.
+std::string GuaranteeText(const std::string& guarantee) {
+  std::string text;
+  for (size_t begin = 0; begin < guarantee.size();) {
+    const size_t end = std::min(guarantee.find(". ", begin), guarantee.find("; ", begin));
+    const size_t length = end == std::string::npos ? end : end + 1 - begin;
+    text += Row("guarantee", guarantee.substr(begin, length));
+    begin = end == std::string::npos ? end : end + 2;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string LabelledLine(const std::string& label, const std::string& value) {
@@ -102,7 +114,7 @@ std::string DetailsText(const v1::AnswerDetails& details) {
   text += Row("parameters", v1::Parameters_Name(details.parameters()));
   if (details.regime() != v1::REGIME_UNSPECIFIED)
     text += Row("regime", v1::Regime_Name(details.regime()));
-  text += Row("guarantee", details.guarantee());
+  text += GuaranteeText(details.guarantee());
   text += Row("declaration", SourceText(details.declaration_source()));
   if (details.group_size() > 1) text += Row("group size", details.group_size(), " records");
   text += Row("schemes", absl::StrJoin(details.schemes(), ", "));

@@ -53,7 +53,10 @@ class Numbers(unittest.TestCase):
              "add-or-remove-one", "--parameters", "fixed", "--events", "-"],
             input=b'{"rounds":{"scheme":{"poisson":{"probability":0.01}},"count":"10000","queries":'
             b'[{"l2_norm_bound":1,"noise_stddev":1}]}}\n', check=True, stdout=subprocess.PIPE)
-        self.assertIn(text, shown.stdout.decode())
+        rows = [row.split(None, 1)[1] for row in shown.stdout.decode().split("\n")
+                if row.startswith("guarantee ")]
+        self.assertEqual(" ".join(rows), text)
+        self.assertGreater(len(rows), 4)
 
     def test_of_two_kinds_or_with_other_things_they_do_not(self):
         delta = dpledger.delta(**RUN, epsilon=6.2)
