@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <regex>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace dpledger::tidy {
 namespace {
@@ -126,6 +128,35 @@ Complaints TooLarge(const std::vector<SourceFile>& files, const std::vector<Boun
   return complaints;
 }
 
+// The types that the file defines where other files see them: outside of types, functions, and
+// namespaces without a name.
+std::set<std::string> TypesOf(const SourceFile& file) {
+  static const std::regex space(R"(\bnamespace\s*([\w:]*)\s*$)");
+  static const std::regex type(
+      R"((?:^|\s)(?:struct|class|union|enum|enum class)\s+(?:[A-Z_]+(?:\([^)]*\))?\s+)?)"
+      R"((\w+)(?:\s+final)?\s*(?::[^:][^()]*)?$)");
+  std::set<std::string> types;
+  std::vector<std::string> names;  // of the scopes around; empty: nothing in there is seen outside
+  std::string head;
+  for (const char letter : Bare(file.text)) {
+    std::smatch match;
+    if (letter == '{') {
+      const bool is_space = std::regex_search(head, match, space);
+      names.push_back(is_space ? match[1].str() : "");
+      const auto end = names.end() - 1;
+      if (!is_space && std::find(names.begin(), end, "") == end &&
+          std::regex_search(head, match, type)) {
+        std::vector<std::string> path(names.begin(), end);
+        types.insert(absl::StrCat(absl::StrJoin(path, "::"), "::", match[1].str()));
+      }
+    } else if (letter == '}' && !names.empty()) {
+      names.pop_back();
+    }
+    head = absl::StrContains("{};", letter) ? "" : head + letter;
+  }
+  return types;
+}
+
 }  // namespace
 
 std::vector<Function> FunctionsOf(const SourceFile& file) {
@@ -170,6 +201,22 @@ Complaints LongFunctions(const std::vector<SourceFile>& files, const std::vector
 }
 Complaints WideFunctions(const std::vector<SourceFile>& files, const std::vector<Bound>& listed) {
   return TooLarge(files, listed, &Function::parameters, kMostParameters, " parameters");
+}
+
+Complaints TwiceDefined(const std::vector<SourceFile>& files,
+                        const std::vector<std::string>& listed) {
+  std::map<std::string, std::vector<std::string>> places;
+  for (const SourceFile& file : files) {
+    if (!IsCode(file)) continue;
+    for (const std::string& type : TypesOf(file)) places[type].push_back(file.path);
+  }
+  Complaints complaints;
+  for (const auto& [type, paths] : places) {
+    const std::string both = absl::StrCat(type, ": ", absl::StrJoin(paths, " "));
+    if (paths.size() > 1 && std::find(listed.begin(), listed.end(), both) == listed.end())
+      complaints.push_back(both);
+  }
+  return complaints;
 }
 
 }  // namespace dpledger::tidy

@@ -1,5 +1,6 @@
-// How long a C++ function may be, and how many parameters it may have. Functions are found by their
-// braces, as the project's formatter lays them out; what looks like no function is passed over.
+// How long a C++ function may be, how many parameters it may have, and that a type is defined once.
+// Functions and types are found by their braces, as the project's formatter lays them out; what
+// looks like neither is passed over.
 #pragma once
 
 #include <string>
@@ -30,5 +31,11 @@ constexpr int kMostParameters = 6;
 // list, which grow no further. What is within the limit may not stay on the list.
 Complaints LongFunctions(const std::vector<SourceFile>& files, const std::vector<Bound>& listed);
 Complaints WideFunctions(const std::vector<SourceFile>& files, const std::vector<Bound>& listed);
+
+// Types of one qualified name in several files: a program that has two of them is undefined, and no
+// compiler says so. Two files that are each other's alternative may be listed, as "a::B: x.cc
+// y.cc".
+Complaints TwiceDefined(const std::vector<SourceFile>& files,
+                        const std::vector<std::string>& listed);
 
 }  // namespace dpledger::tidy

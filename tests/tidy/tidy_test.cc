@@ -100,6 +100,11 @@ TEST_F(Sources, HaveFunctionsThatFitAScreen) {
 TEST_F(Sources, HaveFunctionsOfFewParameters) {
   EXPECT_THAT(WideFunctions(*files_, kWideFunctions), IsEmpty());
 }
+TEST_F(Sources, DefineEachTypeOnce) {
+  EXPECT_THAT(TwiceDefined(*files_, {"dpledger::accountant::FftPlan: accountant/numeric/"
+                                     "fft_fftw.cc accountant/numeric/fft_own.cc"}),
+              IsEmpty());
+}
 TEST_F(Sources, HaveHeadersThatSayWhatTheyAreFor) { EXPECT_THAT(Over(HeaderShape), IsEmpty()); }
 TEST_F(Sources, AreSmallFiles) { EXPECT_THAT(FileSizes(*files_), IsEmpty()); }
 TEST_F(Sources, HaveAClaimForEveryMethod) { EXPECT_THAT(MissingClaims(*files_), IsEmpty()); }
@@ -269,6 +274,19 @@ TEST(WideFunctions, AreNoticedUnlessTheyAreListed) {
       {"room/y.h", "int G(int a, int b, int c, int d, int e, int f,\n      int g) { }\n"}};
   EXPECT_THAT(WideFunctions(files, {}), ElementsAre("y.h:G: 7 parameters, at most 6"));
   EXPECT_THAT(WideFunctions(files, {{"y.h:G", 7}}), IsEmpty());
+}
+
+TEST(TwiceDefined, NoticesATypeOfTwoFilesThatOthersSee) {
+  const std::vector<SourceFile> files = {
+      {"a/x.h", "namespace a::b {\nstruct One { struct In { }; };\nclass Two;\n}\n"},
+      {"a/y.cc",
+       "namespace a {\nnamespace {\nstruct Two { };\n}\nnamespace b {\nclass "
+       "ABSL_LOCKABLE One final : public Two { struct In { }; };\n}\n}\n"},
+      {"a/z.cc",
+       "namespace a::b {\nenum class One : int { kIn };\nvoid F() { struct Two { }; }\n}\n"},
+      {"a/w.cc", "namespace a::b {\nnamespace {\nstruct One { };\n}\nclass Two { };\n}\n"}};
+  EXPECT_THAT(TwiceDefined(files, {}), ElementsAre("a::b::One: a/x.h a/y.cc a/z.cc"));
+  EXPECT_THAT(TwiceDefined(files, {"a::b::One: a/x.h a/y.cc a/z.cc"}), IsEmpty());
 }
 
 TEST(HeaderShape, NoticesAHeaderWithoutPurposeOrGuard) {
