@@ -17,7 +17,8 @@ constexpr slong kBallBits = 224;
 constexpr long kPlacesPerPoint = 32;  // of the loss, on average
 constexpr slong kDensityBits = 64;
 constexpr double kFarEnd = 0x1p-110;    // of E (Y - x)_+
-constexpr double kRounding = 0x1p-150;  // more than HullOf may be above a height
+constexpr double kRounding = 0x1p-150;  // more than HullOf may be above a height below kFarthest
+constexpr double kFarthest = 0x1p40;
 constexpr uint64_t kMostRounds = 100'000;
 
 // Numbers in units of 2^-kFixedBits, each within `error` units of a mass that it stands for.
@@ -165,7 +166,7 @@ std::vector<Ball> Under(const Lognormal& y, const std::vector<Ball>& shortfalls,
   // What lies past the last place can be put at one more, so that the mean is 1.
   const size_t last = hull.size() - 1;
   const Ball end = step * static_cast<double>(last);
-  const bool is_law = CertainlyAtMost(0.0, hull[1]) &&
+  const bool is_law = CertainlyAtMost(end, kFarthest) && CertainlyAtMost(0.0, hull[1]) &&
                       CertainlyAtMost((hull[last] - hull[last - 1]) / step, y.Below(end)) &&
                       CertainlyAtMost(end - 1.0, hull[last]);
   return is_law ? hull : std::vector<Ball>();

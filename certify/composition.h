@@ -73,9 +73,10 @@ struct Composition {
 // the events describe.
 struct Claimed {
   Composition above, below;
-  bool reached = true;  // a mechanism that the events describe costs as much as `above`
-  bool close = true;    // or nearly: neither is known, and both enclose it
-  uint64_t lines = 0;   // events, or entries of the ledger
+  bool reached = true;      // a mechanism that the events describe costs as much as `above`
+  bool close = true;        // or nearly: neither is known, and both enclose it
+  bool is_partial = false;  // `below` leaves outcomes out
+  uint64_t lines = 0;       // events, or entries of the ledger
 };
 
 }  // namespace dpledger::certify

@@ -12,6 +12,7 @@
 #include "base/absl_view.h"
 #include "base/status.h"
 #include "base/value_rules.h"
+#include "certify/json_fields.h"
 #include "certify/steps.h"
 #include "dpledger/v1/event.pb.h"
 #include "dpledger/v1/ledger.pb.h"
@@ -20,12 +21,13 @@ namespace dpledger::certify {
 namespace {
 
 constexpr slong kExactBits = 512;
+constexpr uint64_t kGreatestRound = (uint64_t{1} << 53) - 1;
 using rules::Within;
 
 class Reader {
  public:
   Reader(const Neighbours& neighbours, const Closeness& closeness)
-      : steps_(neighbours, closeness) {}
+      : to_(neighbours), steps_(neighbours, closeness) {}
 
   absl::Status Read(const v1::Event& event) {
     ++lines_;
@@ -41,9 +43,12 @@ class Reader {
       case v1::LedgerEntry::kEvent:
         return Within("event", ReadEvent(entry.event(), RoundOf(entry.writer())));
       case v1::LedgerEntry::kOpened:
+        if (entry.opened().carries_epochs()) return Unknown("an epoch that a writer carries on");
+        return Begin(RoundOf(entry.writer()));
       case v1::LedgerEntry::kResume:  // the writer's rounds begin anew
         return Begin(RoundOf(entry.writer()));
       case v1::LedgerEntry::kDeclaration:
+        return Within("declaration", CheckDeclared(entry.declaration()));
       case v1::LedgerEntry::kNote:
       case v1::LedgerEntry::kCorrection:
       case v1::LedgerEntry::kWriterClosed:
@@ -81,12 +86,19 @@ class Reader {
     round.begun = lines_;
     return Close(round);
   }
-  // An epoch is one incarnation's. Bins that are fixed are drawn once, for all of their writer's.
+  absl::Status CheckDeclared(const v1::Declaration& declaration) const {
+    if (declaration.parameters() != v1::FIXED)
+      return Unknown("a ledger whose parameters are not FIXED");
+    if (declaration.adjacency() == to_.adjacency) return absl::OkStatus();
+    return FieldError("adjacency",
+                      absl::StrCat("is ", v1::Adjacency_Name(declaration.adjacency()),
+                                   ", and the question's is ", v1::Adjacency_Name(to_.adjacency)));
+  }
   absl::StatusOr<Steps::Sampling> SamplingOf(const v1::SamplingScheme& scheme,
                                              const Round& round) const {
     ASSIGN_OR_RETURN(Steps::Sampling sampling, steps_.SamplingOf(scheme));
-    const bool once = sampling.in == Steps::Sampling::In::kFixedRound;
-    sampling.epoch = absl::StrCat(round.writer, " ", once ? 0 : round.begun, " ", sampling.epoch);
+    sampling.writer = round.writer;
+    sampling.incarnation = absl::StrCat(round.begun, " ", round.writer);
     return sampling;
   }
 
@@ -110,6 +122,7 @@ class Reader {
   absl::Status Open(const v1::SamplingEvent& event, Round& round) {
     if (round.number.has_value() && event.round() <= *round.number)
       return FieldError("round", "must be above the last one: events of one writer, in order");
+    RETURN_IF_ERROR(rules::WholeIn(0, kGreatestRound, "round", event.round()));
     RETURN_IF_ERROR(Close(round));
     ASSIGN_OR_RETURN(round.sampling, SamplingOf(event.scheme(), round));
     round.number = event.round();
@@ -118,6 +131,7 @@ class Reader {
   absl::Status Release(const v1::SumQueryEvent& event, Round& round) {
     if (round.number.has_value() && event.round() < *round.number)
       return FieldError("round", "must not be below the last one: events of one writer, in order");
+    RETURN_IF_ERROR(rules::WholeIn(0, kGreatestRound, "round", event.round()));
     if (round.number != event.round()) RETURN_IF_ERROR(Close(round));
     round.number = event.round();
     ASSIGN_OR_RETURN(const Ball square, Within("query", steps_.Square(event.query())));
@@ -127,7 +141,7 @@ class Reader {
   absl::Status Close(Round& round) {
     const Ball square = std::exchange(round.square, 0.0);
     const Steps::Sampling sampling = std::exchange(round.sampling, {});
-    return CertainlyPositive(square) ? steps_.AddGaussian(square, sampling, 1) : absl::OkStatus();
+    return CertainlyPositive(square) ? steps_.AddRound(square, sampling) : absl::OkStatus();
   }
   absl::Status Rounds(const v1::RoundsEvent& event, const Round& round) {
     RETURN_IF_ERROR(rules::Count("count", event.count()));
@@ -139,9 +153,10 @@ class Reader {
                        Within(rules::Element("queries", i), steps_.Square(event.queries(i))));
       square = square + one;
     }
-    return steps_.AddGaussian(square, sampling, static_cast<double>(event.count()));
+    return steps_.AddRounds(square, sampling, static_cast<double>(event.count()));
   }
 
+  const Neighbours to_;
   Steps steps_;
   uint64_t lines_ = 0;
   bool released_ = false;                // an event was read
@@ -174,6 +189,7 @@ absl::StatusOr<Claimed> ReadHistory(std::string_view lines, const Neighbours& ne
           absl::StrCat(where, ": no ", *is_ledger ? "entry" : "event",
                        " in proto JSON: ", std::string(parsed.message())));
     }
+    RETURN_IF_ERROR(Within(where, CheckFieldsOnce(FromAbsl(line))));
     RETURN_IF_ERROR(Within(where, *is_ledger ? reader.Read(entry) : reader.Read(event)));
   }
   return reader.Finish();

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/value_rules.h"
 #include "certify/history.h"
+#include "certify/json_fields.h"
 #include "certify/verify.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "flags/app.h"
@@ -85,6 +86,7 @@ bool Parsed(const std::string& json, Message& message) {
 
 absl::StatusOr<Question> FromAnswer(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, Content("ANSWER", path));
+  RETURN_IF_ERROR(rules::Within(path, CheckFieldsOnce(text)));
   Question question;
   Claim& claim = question.claim;
   v1::AnswerDetails details;
@@ -113,8 +115,9 @@ absl::StatusOr<Question> FromAnswer(const std::string& path) {
   } else {
     return FieldError(path, "must be an answer on epsilon, on delta or on tuning in proto JSON");
   }
-  if (details.regime() != v1::FIXED_PLAN) {
-    return absl::UnimplementedError("details.regime: only FIXED_PLAN is covered by this checker");
+  if (details.regime() != v1::FIXED_PLAN || details.parameters() != v1::FIXED) {
+    return absl::UnimplementedError(
+        "details.regime: only FIXED_PLAN is covered by this checker, of FIXED parameters");
   }
   question.neighbours = {details.adjacency(), std::max<uint64_t>(1, details.group_size())};
   if (details.ledgers_size() > 1)

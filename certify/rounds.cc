@@ -28,7 +28,6 @@ absl::Status AddRuns(double more, double& runs) {
 }
 
 absl::Status Steps::AddGaussian(const Ball& one_record, const Sampling& sampling, double count) {
-  if (sampling.rounds > 1) return AddToEpoch(one_record, sampling, count);
   const Ball& q = sampling.q;
   const Ball square = one_record * sampling.times * sampling.times;
   if (CertainlyAtMost(1.0, q)) {
@@ -50,41 +49,70 @@ absl::Status Steps::AddGaussian(const Ball& one_record, const Sampling& sampling
   return absl::OkStatus();
 }
 
-absl::Status Steps::AddToEpoch(const Ball& one_record, const Sampling& sampling, double count) {
-  BegunEpoch& begun = begun_[sampling.epoch];
-  if (begun.count == 0) begun = {sampling, one_record, 0};
+absl::Status Steps::AddRound(const Ball& one_record, const Sampling& sampling) {
+  if (!sampling.of_epoch()) return AddGaussian(one_record, sampling, 1);
+  const auto [place, is_first] =
+      begun_.try_emplace({sampling.incarnation, sampling.in}, BegunEpoch{sampling, one_record, 0});
+  BegunEpoch& begun = place->second;
+  if (begun.sampling.epoch != sampling.epoch) {
+    RETURN_IF_ERROR(Finish(begun));
+    if (sampling.epoch < begun.sampling.epoch) return Unknown("epochs that go back");
+    begun = {sampling, one_record, 0};
+  } else if (begun.count == 0 && !is_first) {
+    return Unknown("an epoch beside whole ones");
+  }
   if (begun.sampling.rounds != sampling.rounds ||
       begun.sampling.population != sampling.population || !Same(begun.one_record, one_record))
     return Unknown("an epoch of unequal rounds");
-  RETURN_IF_ERROR(AddRuns(count, begun.count));
+  if (++begun.count > sampling.rounds) return Unknown("more rounds than their epoch has");
+  return absl::OkStatus();
+}
+
+absl::Status Steps::AddRounds(const Ball& one_record, const Sampling& sampling, double count) {
+  if (!sampling.of_epoch()) return AddGaussian(one_record, sampling, count);
   const double rounds = static_cast<double>(sampling.rounds);
-  // Fixed rounds go on to the end.
-  if (sampling.in == Sampling::In::kFixedRound || std::fmod(begun.count, rounds) != 0)
-    return absl::OkStatus();
-  const double epochs = begun.count / rounds;
-  begun_.erase(sampling.epoch);
-  return AddEpochs(one_record, sampling, epochs);
+  if (std::fmod(count, rounds) != 0) {
+    return FieldError("count",
+                      absl::StrCat("must be a multiple of the epoch's rounds, ", sampling.rounds));
+  }
+  // Rounds of the same number that come later are none of these epochs.
+  BegunEpoch& begun = begun_[{sampling.incarnation, sampling.in}];
+  RETURN_IF_ERROR(Finish(begun));
+  begun.sampling = sampling;
+  return AddEpochs(one_record, sampling, count / rounds);
+}
+
+// Which rounds of an epoch were there is not looked at: all of them, or any one tells no more.
+absl::Status Steps::Finish(BegunEpoch& begun) {
+  const uint64_t count = std::exchange(begun.count, 0);
+  if (count == 0) return absl::OkStatus();
+  if (count != begun.sampling.rounds && begun.sampling.in != Sampling::In::kSomeRound)
+    return Unknown("an epoch that is not whole");
+  return AddEpochs(begun.one_record, begun.sampling, 1);
 }
 
 absl::Status Steps::AddEpochs(const Ball& one_record, const Sampling& sampling, double epochs) {
   switch (sampling.in) {
     case Sampling::In::kSomeRound:
       return AddGaussian(one_record, {}, epochs);
-    case Sampling::In::kFixedRound:
-      return AddAllocated(one_record * epochs, sampling.rounds, 1);
+    case Sampling::In::kFixedRound: {
+      FixedBins& bins =
+          fixed_.try_emplace(sampling.writer, FixedBins{sampling.rounds, sampling.population, 0.0})
+              .first->second;
+      if (bins.rounds != sampling.rounds || bins.population != sampling.population)
+        return Unknown("fixed bins that change");
+      bins.one_record = bins.one_record + one_record * epochs;
+      return absl::OkStatus();
+    }
     default:
       return AddAllocated(one_record, sampling.rounds, epochs);
   }
 }
 
 absl::Status Steps::FinishEpochs() {
-  for (const auto& [name, begun] : begun_) {
-    const double epochs = std::ceil(begun.count / static_cast<double>(begun.sampling.rounds));
-    const bool whole = epochs * static_cast<double>(begun.sampling.rounds) == begun.count;
-    if (!whole && begun.sampling.in != Sampling::In::kSomeRound)
-      return Unknown("an epoch that is not whole");
-    RETURN_IF_ERROR(AddEpochs(begun.one_record, begun.sampling, epochs));
-  }
+  for (auto& [incarnation, begun] : begun_) RETURN_IF_ERROR(Finish(begun));
+  for (const auto& [writer, bins] : fixed_)
+    RETURN_IF_ERROR(AddAllocated(bins.one_record, bins.rounds, 1));
   return absl::OkStatus();
 }
 
@@ -128,15 +156,23 @@ absl::StatusOr<Ball> Steps::Square(const v1::SumQuery& query) const {
   RETURN_IF_ERROR(rules::Positive("noise_stddev", query.noise_stddev()));
   if (query.noise() != v1::GAUSSIAN && query.noise() != v1::ROUNDED_GAUSSIAN)
     return Unknown("noise of the kind DISCRETE_GAUSSIAN");
+  if (query.noise() == v1::ROUNDED_GAUSSIAN) {
+    RETURN_IF_ERROR(rules::Positive("grid", query.grid()));
+    RETURN_IF_ERROR(rules::WholeDouble("l2_norm_bound", query.l2_norm_bound()));
+    RETURN_IF_ERROR(rules::WholeDouble("noise_stddev", query.noise_stddev()));
+  } else {
+    RETURN_IF_ERROR(rules::Must(query.grid() == 0, "be 0 unless noise is ROUNDED_GAUSSIAN", "grid",
+                                query.grid()));
+  }
   const Ball mu = Ball(query.l2_norm_bound()) / query.noise_stddev();
   return mu * mu;
 }
 
-Steps::Sampling Steps::OfEpoch(Sampling::In in, uint64_t rounds, std::string epoch,
+Steps::Sampling Steps::OfEpoch(Sampling::In in, uint64_t rounds, uint64_t epoch,
                                const v1::SamplingScheme& scheme) {
   Sampling sampling;
   sampling.in = in, sampling.rounds = rounds, sampling.population = scheme.population_size();
-  sampling.epoch = std::move(epoch);
+  sampling.epoch = epoch;
   return sampling;
 }
 
@@ -159,15 +195,14 @@ absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& sche
     const bool fixed = allocation.fixed_bins();
     if (allocation.contributions() <= 1) {
       return OfEpoch(fixed ? Sampling::In::kFixedRound : Sampling::In::kRandomRound, rounds,
-                     fixed ? "fixed" : absl::StrCat("random ", allocation.epoch()), scheme);
+                     allocation.epoch(), scheme);
     }
   }
   if (scheme.has_disjoint_batches() && to_.adjacency != v1::ADD_OR_REMOVE_ONE) {
     const v1::DisjointBatches& batches = scheme.disjoint_batches();
     RETURN_IF_ERROR(
         rules::Count("scheme.disjoint_batches.batches_per_epoch", batches.batches_per_epoch()));
-    return OfEpoch(Sampling::In::kSomeRound, batches.batches_per_epoch(),
-                   absl::StrCat("batch ", batches.epoch()), scheme);
+    return OfEpoch(Sampling::In::kSomeRound, batches.batches_per_epoch(), batches.epoch(), scheme);
   }
   if (scheme.has_with_replacement() && to_.adjacency == v1::ADD_OR_REMOVE_ONE &&
       to_.group_size == 1) {
@@ -175,6 +210,7 @@ absl::StatusOr<Steps::Sampling> Steps::SamplingOf(const v1::SamplingScheme& sche
     const uint64_t population = scheme.population_size();
     RETURN_IF_ERROR(rules::Count("scheme.with_replacement.sample_size", draws));
     RETURN_IF_ERROR(rules::Count("scheme.population_size", population));
+    RETURN_IF_ERROR(rules::WholeIn(1, population, "scheme.with_replacement.sample_size", draws));
     if (population > 1) {
       return Sampling{Ball(1.0) / static_cast<double>(population), 2, draws};
     }

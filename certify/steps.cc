@@ -314,6 +314,7 @@ absl::StatusOr<Claimed> Steps::Take() {
   }
   for (EnclosedStep& step : enclosed_) claimed.below.pairs.push_back(std::move(step.below));
   claimed.below.variance = above_.variance + below_variance_;
+  claimed.is_partial = !enclosed_.empty();
   claimed.reached = above_.curves.empty() && above_alone_.empty();
   claimed.close = above_.curves.empty() && above_alone_.size() == enclosed_.size();
   claimed.above = std::move(above_);

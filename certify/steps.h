@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -44,11 +45,15 @@ class Steps {
       kSomeRound,    // of an epoch, that others may know
     };
     In in = In::kEachRound;
-    uint64_t rounds = 0, population = 0;  // of an epoch
-    std::string epoch;                    // rounds of the same one are one draw
+    uint64_t rounds = 0, population = 0, epoch = 0;
+    std::string writer, incarnation;  // an epoch is one incarnation's; fixed rounds a writer's
+    bool of_epoch() const { return rounds > 1; }
   };
-  // What one record changes of a round's sums over their noise, and the round's sampling.
-  absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count);
+  // What one record changes of a round's sums over their noise, and the round's sampling; the
+  // rounds of an incarnation in order.
+  absl::Status AddRound(const Ball& one_record, const Sampling& sampling);
+  // So many of them; whole epochs, if they are of any.
+  absl::Status AddRounds(const Ball& one_record, const Sampling& sampling, double count);
   // (S/σ)² of one query.
   absl::StatusOr<Ball> Square(const v1::SumQuery& query) const;
   absl::StatusOr<Sampling> SamplingOf(const v1::SamplingScheme& scheme) const;
@@ -64,12 +69,13 @@ class Steps {
 
   // `event` but for its count says which pair it is.
   absl::Status AddPair(Pair pair, v1::MechanismEvent event, double count);
-  static Sampling OfEpoch(Sampling::In in, uint64_t rounds, std::string epoch,
+  static Sampling OfEpoch(Sampling::In in, uint64_t rounds, uint64_t epoch,
                           const v1::SamplingScheme& scheme);
-  // `count` rounds, which become steps once their epochs are whole.
-  absl::Status AddToEpoch(const Ball& one_record, const Sampling& sampling, double count);
-  absl::Status AddEpochs(const Ball& one_record, const Sampling& sampling, double epochs);
+  absl::Status AddGaussian(const Ball& one_record, const Sampling& sampling, double count);
+  struct BegunEpoch;
+  absl::Status Finish(BegunEpoch& begun);
   absl::Status FinishEpochs();
+  absl::Status AddEpochs(const Ball& one_record, const Sampling& sampling, double epochs);
   absl::Status AddAllocated(const Ball& one_record, uint64_t rounds, double epochs);
   absl::Status AddCopies(const Ball& mu, const Ball& q, uint64_t draws, double count);
   // `name` says which pairs `make` makes.
@@ -105,8 +111,12 @@ class Steps {
   };
   struct BegunEpoch {
     Sampling sampling;
-    Ball one_record;
-    double count = 0;
+    Ball one_record = 0.0;
+    uint64_t count = 0;  // of its rounds; 0: none is begun
+  };
+  struct FixedBins {
+    uint64_t rounds = 0, population = 0;
+    Ball one_record = 0.0;  // of all epochs together
   };
 
   Neighbours to_;
@@ -117,7 +127,8 @@ class Steps {
   std::map<std::string, size_t> places_;  // of pairs
   std::set<size_t> above_alone_;          // pairs that are a bound, and that no mechanism reaches
   std::vector<EnclosedStep> enclosed_;
-  std::map<std::string, BegunEpoch> begun_;  // by Sampling::epoch
+  std::map<std::pair<std::string, Sampling::In>, BegunEpoch> begun_;  // by incarnation
+  std::map<std::string, FixedBins> fixed_;                            // by writer
 };
 
 }  // namespace dpledger::certify

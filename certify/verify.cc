@@ -34,6 +34,7 @@ class Released {
   Released(const Claimed& history, const Claim& claim, End end)
       : of_(end == End::kUpper ? history.above : history.below),
         close_(history.close),
+        is_partial_(end == End::kLower && history.is_partial),
         claim_(claim),
         end_(end) {
     if (claim.trials) best_.emplace(of_, *claim.trials);
@@ -51,6 +52,7 @@ class Released {
       known.lower = OfAll(of_, delta, direction, epsilon).lower;
     }
     if (CertainlyAtMost(known.upper, delta) || CertainlyLess(delta, known.lower)) return known;
+    if (is_partial_) return known;  // section 6 takes both laws whole
     const Bounds found = best_->Against(delta, direction, epsilon, end_ == End::kUpper);
     return {Max(known.lower, found.lower), Min(known.upper, found.upper)};
   }
@@ -99,7 +101,7 @@ class Released {
   }
 
   const Composition& of_;
-  bool close_;
+  bool close_, is_partial_;
   const Claim& claim_;
   End end_;
   std::optional<BestOfRuns> best_;

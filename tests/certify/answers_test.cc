@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "certify/history.h"
@@ -296,6 +297,122 @@ TEST(Faults, OfEpochsAreRefuted) {
   EXPECT_EQ(CheckUpper(Read(fixed, {}, right.ClosenessAt(0)), right).verdict, Verdict::kRefuted);
 }
 
+// Rounds one by one, each `{number, epoch, is released}`, of epochs of a scheme.
+struct OneRound {
+  int number, epoch;
+  bool is_released = true;
+};
+std::string OneByOne(const char* scheme, const std::vector<OneRound>& rounds) {
+  std::string events;
+  for (const OneRound& round : rounds) {
+    events +=
+        absl::StrFormat("{\"sampling\":{\"round\":\"%d\",\"scheme\":{\"%s,\"epoch\":\"%d\"}}}}\n",
+                        round.number, scheme, round.epoch);
+    if (!round.is_released) continue;
+    events += absl::StrFormat(
+        "{\"sumQuery\":{\"round\":\"%d\",\"query\":{\"l2NormBound\":1,\"noiseStddev\":3}}}\n",
+        round.number);
+  }
+  return events;
+}
+const char kFixed[] = "randomAllocation\":{\"roundsPerEpoch\":\"2\",\"fixedBins\":true";
+const char kDrawn[] = "randomAllocation\":{\"roundsPerEpoch\":\"2\"";
+const char kBatches[] = "disjointBatches\":{\"batchesPerEpoch\":\"2\"";
+
+// The i-th round of every epoch of fixed bins has the same records: two halves are no epoch.
+TEST(Faults, EpochsThatAreNotWholeAreNotCovered) {
+  const std::vector<OneRound> whole = {{0, 0}, {1, 0}, {2, 1}, {3, 1}};
+  for (const char* scheme : {kFixed, kDrawn}) {
+    ExpectProved(OneByOne(scheme, whole), 1e-5);
+    for (const std::vector<OneRound>& rounds : std::vector<std::vector<OneRound>>{
+             {{0, 0}, {1, 1}},                                // a half of each
+             {{0, 0}, {1, 0, false}, {2, 1}, {3, 1, false}},  // released
+             {{0, 0}, {1, 0}, {2, 1}, {3, 1}, {4, 2}},        // the last one
+             {{0, 0}, {1, 0}, {2, 0}, {3, 0}},                // more than there are
+             {{0, 1}, {1, 1}, {2, 0}, {3, 0}}}) {             // going back
+      EXPECT_EQ(ReadHistory(OneByOne(scheme, rounds), {}).status().code(),
+                absl::StatusCode::kUnimplemented)
+          << OneByOne(scheme, rounds);
+    }
+  }
+  // Of an epoch's batches one may be missing; one of epoch 0 that comes after epoch 1 is not of
+  // the same draw.
+  const Neighbours zero = {v1::ZERO_OUT, 1};
+  ExpectProved(OneByOne(kBatches, {{0, 0}, {1, 1}, {2, 1}}), 1e-5, zero);
+  EXPECT_EQ(ReadHistory(OneByOne(kBatches, {{0, 0}, {1, 1}, {2, 0}}), zero).status().code(),
+            absl::StatusCode::kUnimplemented);
+  // Nor are single rounds of the epochs that came together.
+  EXPECT_EQ(ReadHistory(EpochRounds("\"disjointBatches\":{\"batchesPerEpoch\":\"2\"}", 1, 2) +
+                            OneByOne(kBatches, {{0, 0}}),
+                        zero)
+                .status()
+                .code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+TEST(Faults, EpochsOfFixedBinsAddUpWithUnequalNoise) {
+  ExpectProved(
+      EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\",\"fixedBins\":true}", 2, 32) +
+          EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\",\"fixedBins\":true}", 3, 16),
+      1e-5);
+}
+
+const char kDeclared[] =
+    "{\"sequence\":\"0\",\"declaration\":{\"dataset\":\"x\",\"adjacency\":\"ADD_OR_REMOVE_ONE\","
+    "\"parameters\":\"FIXED\"}}\n";
+
+TEST(Faults, LedgersMeanWhatTheyDeclare) {
+  const std::string event =
+      "{\"sequence\":\"1\",\"writer\":\"w\",\"event\":{\"mechanism\":{"
+      "\"epsilonDelta\":{\"epsilon\":1}}}}\n";
+  EXPECT_TRUE(ReadHistory(kDeclared + event, {}).ok());
+  const absl::Status other = ReadHistory(kDeclared + event, {v1::REPLACE_ONE, 1}).status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(other.message()), ::testing::HasSubstr("declaration.adjacency"));
+  std::string adaptive = kDeclared;
+  adaptive.replace(adaptive.find("FIXED"), 5, "ADAPTIVE");
+  EXPECT_EQ(ReadHistory(adaptive + event, {}).status().code(), absl::StatusCode::kUnimplemented);
+  // Its epoch goes on, in the same partition.
+  EXPECT_EQ(
+      ReadHistory(std::string(kDeclared) +
+                      "{\"sequence\":\"1\",\"writer\":\"w\",\"opened\":{\"incarnation\":\"b\","
+                      "\"previous\":\"a\",\"carriesEpochs\":true}}\n",
+                  {})
+          .status()
+          .code(),
+      absl::StatusCode::kUnimplemented);
+}
+
+TEST(Faults, EventsThatBreakARuleAreRefused) {
+  const auto rounds = [](const char* scheme, const char* query, const char* count) {
+    return absl::StrFormat(
+        "{\"rounds\":{\"scheme\":{%s},\"queries\":[{\"l2NormBound\":1%s}],\"count\":\"%s\"}}\n",
+        scheme, query, count);
+  };
+  const char* full = "\"fullBatch\":{}";
+  const char* noise = ",\"noiseStddev\":1";
+  EXPECT_TRUE(ReadHistory(rounds(full, noise, "3"), {}).ok());
+  for (const std::string& events :
+       {rounds(full, ",\"noiseStddev\":1,\"noise_stddev\":9", "3"),
+        rounds(full, ",\"noiseStddev\":1,noise_stddev:9", "3"),
+        rounds(full, ",\"noiseStddev\":1,'noise_stddev':9", "3"),
+        rounds(full, ",\"noiseStddev\":1,\"noise\\u005fstddev\":9", "3"),
+        rounds(full, noise, "3\",\"count\":\"1"),
+        rounds("\"disjointBatches\":{\"batchesPerEpoch\":\"10\"}", noise, "1"),
+        rounds("\"randomAllocation\":{\"roundsPerEpoch\":\"2\"}", noise, "3"),
+        rounds("\"populationSize\":\"5\",\"withReplacement\":{\"sampleSize\":\"6\"}", noise, "3"),
+        rounds(full, ",\"noiseStddev\":1,\"noise\":\"ROUNDED_GAUSSIAN\"", "3"),
+        rounds(full, ",\"noiseStddev\":1.5,\"noise\":\"ROUNDED_GAUSSIAN\",\"grid\":1", "3"),
+        rounds(full, ",\"noiseStddev\":1,\"grid\":1", "3"),
+        std::string(
+            "{\"sampling\":{\"round\":\"9007199254740992\",\"scheme\":{\"fullBatch\":{}}}}\n")}) {
+    const Neighbours to = {
+        absl::StrContains(events, "disjoint") ? v1::ZERO_OUT : v1::ADD_OR_REMOVE_ONE, 1};
+    EXPECT_EQ(ReadHistory(events, to).status().code(), absl::StatusCode::kInvalidArgument)
+        << events;
+  }
+}
+
 // They are drawn once, for all incarnations of their writer.
 TEST(Faults, BinsStayFixedWhenTheirWriterIsOpenedAgain) {
   const auto epoch = [](const char* bins) {
@@ -307,9 +424,9 @@ TEST(Faults, BinsStayFixedWhenTheirWriterIsOpenedAgain) {
     const auto entry = [](int sequence, const std::string& body) {
       return absl::StrFormat("{\"sequence\":\"%d\",\"writer\":\"w\",%s}\n", sequence, body);
     };
-    return "{\"sequence\":\"0\",\"declaration\":{\"dataset\":\"x\"}}\n" +
-           entry(1, "\"opened\":{\"incarnation\":\"a\"}") + entry(2, "\"event\":" + event) +
-           entry(3, "\"opened\":{\"incarnation\":\"b\"}") + entry(4, "\"event\":" + event);
+    return kDeclared + entry(1, "\"opened\":{\"incarnation\":\"a\"}") +
+           entry(2, "\"event\":" + event) + entry(3, "\"opened\":{\"incarnation\":\"b\"}") +
+           entry(4, "\"event\":" + event);
   };
   const std::string again = epoch(""), fixed = epoch(",\"fixedBins\":true");
   const Claim apart = Answer(again + again, 1e-5, {}), together = Answer(fixed + fixed, 1e-5, {});

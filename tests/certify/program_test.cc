@@ -95,18 +95,29 @@ TEST(Program, NamesWhatItDoesNotCover) {
     EXPECT_EQ(ended.code, 3) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr(words));
   }
-  const Ended begun =
-      Certify(EpochRounds("\"randomAllocation\":{\"roundsPerEpoch\":\"16\"}", 1, 17), kEnds);
+  const auto round = [](int number, const char* population) {
+    return absl::StrFormat(
+        "{\"sampling\":{\"round\":\"%d\",\"scheme\":{\"populationSize\":\"%s\","
+        "\"randomAllocation\":{"
+        "\"roundsPerEpoch\":\"2\"}}}}\n{\"sumQuery\":{\"round\":\"%d\",\"query\":{\"l2NormBound\":"
+        "1,"
+        "\"noiseStddev\":1}}}\n",
+        number, population, number);
+  };
+  const Ended begun = Certify(round(0, "100"), kEnds);
   EXPECT_EQ(begun.code, 3) << begun.output;
   EXPECT_THAT(begun.output, HasSubstr("an epoch that is not whole: not covered"));
   // Two populations, two draws: of neither the epoch is whole.
-  std::string halves;
+  EXPECT_THAT(Certify(round(0, "100") + round(1, "200"), kEnds).output,
+              HasSubstr("an epoch of unequal rounds: not covered"));
+  std::string fixed;
   for (const char* population : {"100", "200"}) {
-    halves += EpochRounds(absl::StrCat("\"populationSize\":\"", population,
-                                       "\",\"randomAllocation\":{\"roundsPerEpoch\":\"16\"}"),
-                          1, 8);
+    fixed += EpochRounds(absl::StrCat("\"populationSize\":\"", population,
+                                      "\",\"randomAllocation\":{\"roundsPerEpoch\":\"16\","
+                                      "\"fixedBins\":true}"),
+                         1, 16);
   }
-  EXPECT_THAT(Certify(halves, kEnds).output, HasSubstr("an epoch of unequal rounds: not covered"));
+  EXPECT_THAT(Certify(fixed, kEnds).output, HasSubstr("fixed bins that change: not covered"));
 }
 TEST(Program, NamesTheFieldThatBreaksARule) {
   std::string deep = "\"gaussian\":{\"noiseMultiplier\":1}";
@@ -175,7 +186,9 @@ TEST(Program, TakesALedgersEntriesAllOrNone) {
     return absl::StrCat("{\"sequence\":\"", sequence, "\",\"writer\":\"", writer, "\",", body,
                         "}\n");
   };
-  const std::string first = entry(0, "", "\"declaration\":{\"dataset\":\"x\"}");
+  const std::string first = entry(0, "",
+                                  "\"declaration\":{\"dataset\":\"x\",\"adjacency\":\"ADD_OR_"
+                                  "REMOVE_ONE\",\"parameters\":\"FIXED\"}");
   const auto event = [&](int sequence, const std::string& writer, std::string of) {
     of.pop_back();
     return entry(sequence, writer, "\"event\":" + of);
