@@ -82,7 +82,7 @@ absl::Status Steps::AddRounds(const Ball& one_record, const Sampling& sampling, 
   return AddEpochs(one_record, sampling, count / rounds);
 }
 
-// Which rounds of an epoch were there is not looked at: all of them, or any one tells no more.
+// Whole, an epoch has each of its rounds once; of a partition several tell no more than one.
 absl::Status Steps::Finish(BegunEpoch& begun) {
   const uint64_t count = std::exchange(begun.count, 0);
   if (count == 0) return absl::OkStatus();
