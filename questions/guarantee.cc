@@ -21,6 +21,7 @@ constexpr double kNear = 0.1;
 // Of whom the number speaks, and what neighbouring data sets have in common, which is not hidden.
 struct Protected {
   std::string who;       // "one user"
+  std::string that;      // "that user"
   std::string with;      // "with that user in the data"
   std::string without;   // "without"
   bool is_two_way;       // whether the two can be told apart: else both are any
@@ -53,27 +54,29 @@ std::optional<Protected> Describe(const v1::AnswerDetails& details) {
   const auto [who, that] = WhoIsProtected(details);
   switch (details.adjacency()) {
     case v1::ADD_OR_REMOVE_ONE:
-      return Protected{who,
-                       absl::StrCat("with ", that, " in the data"),
-                       "without",
-                       true,
-                       absl::StrCat("the truth about whether ", that, " is in the data"),
-                       ""};
+      return Protected{
+          who,       that, absl::StrCat("with ", that, " in the data"),
+          "without", true, absl::StrCat("the truth about whether ", that, " is in the data"),
+          ""};
     case v1::REPLACE_ONE:
       return Protected{who,
+                       that,
                        absl::StrCat("with one value of ", that, "'s data"),
                        "with any other",
                        false,
                        absl::StrCat("the true value of ", that,
                                     "'s data over one other, also chosen beforehand,"),
-                       "how many records there are and what that tells of who is in the data, "};
+                       "how many units there are and what that tells of who is in the data, "};
     case v1::ZERO_OUT:
-      return Protected{who,
-                       absl::StrCat("with what ", that, " contributed"),
-                       "with it left blank",
-                       true,
-                       absl::StrCat("the truth about whether ", that, " contributed"),
-                       "how many records there are, blank ones included, "};
+      return Protected{
+          who,
+          that,
+          absl::StrCat("with what ", that, " contributed"),
+          "with it left blank",
+          true,
+          absl::StrCat("the truth about whether ", that, " contributed"),
+          "how many units there are, blank ones included, and what that tells of who is in the "
+          "data, "};
     default:
       return std::nullopt;
   }
@@ -116,20 +119,24 @@ std::string Doubts(const v1::AnswerDetails& details) {
 
 constexpr char kIfTrue[] =
     " It holds if what the answer assumes is so; if the events are true and leave out no use of "
-    "the data that their outputs rest on; if noise and samples are set before their round or "
-    "epoch releases anything, drawn at random as the events say and kept secret";
+    "the data that their outputs rest on; ";
+constexpr char kIfDrawn[] =
+    "if noise and samples are set before their round or epoch releases anything, drawn at random "
+    "as the events say and kept secret";
 
 std::string WhatOdometersSay(const Protected& of, Asked asked) {
   const bool of_delta = asked == Asked::kDelta;
   return absl::StrCat(
       "This is not differential privacy: it speaks of the runs that happened, and of no others. "
       "For ",
-      of.who, of_delta ? ", an epsilon and a number d, all" : " and a delta, both",
+      of.who, of.is_two_way ? " with its data" : "",
+      of_delta ? ", an epsilon and a number d, each" : " and a delta, each",
       " chosen beforehand, and runs not picked by their outputs: with a probability of at ",
-      of_delta ? "most d" : "least 1 - delta", ", the outputs favour ", of.truth, " by a factor ",
+      of_delta ? "most d" : "least 1 - delta", " over noise and samples, the outputs favour ",
+      of.truth, " by a factor ",
       of_delta ? "above e^epsilon at a time at which this delta is at most d."
                : "of at most e^epsilon, at every time so far.",
-      kIfTrue, ".");
+      kIfTrue, "and ", kIfDrawn, ".");
 }
 
 std::string SeenIn(Asked asked) {
@@ -151,10 +158,14 @@ std::string WhatPlansSay(const Protected& of, bool is_filter, Asked asked) {
       " is at most e^epsilon times that ", of.without, ", plus delta",
       of.is_two_way ? ", and the other way round." : ".",
       is_filter ? " The number is what the declared filters allow, spent or not." : "", kIfTrue,
-      is_filter ? "; and if the runs would have stopped before crossing a filter, whatever the "
-                  "outputs. What a round does may depend on outputs of earlier ones."
-                : "; and if neither sampling, noise multipliers (or mechanisms) nor the number of "
-                  "rounds depends on any outputs.");
+      kIfDrawn,
+      is_filter
+          ? std::string("; and if the runs would have stopped before crossing a filter, whatever "
+                        "the outputs. What a round does may depend on outputs of earlier ones "
+                        "counted here.")
+          : absl::StrCat("; and if neither sampling, noise multipliers (or mechanisms) nor the "
+                         "number of rounds depends on any outputs or on ",
+                         of.that, "."));
 }
 
 }  // namespace

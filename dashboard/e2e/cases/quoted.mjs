@@ -42,7 +42,7 @@ export const cases = {
         "health/readmission-risk-v5",
         [
           /which of two values one given patient has, guesses/,
-          /It does not hide how many records there are and what that tells of who is in the data/,
+          /It does not hide how many units there are and what that tells of who is in the data/,
         ],
         [/was in the data/, /among them/],
       );
