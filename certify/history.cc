@@ -141,7 +141,9 @@ class Reader {
   absl::Status Close(Round& round) {
     const Ball square = std::exchange(round.square, 0.0);
     const Steps::Sampling sampling = std::exchange(round.sampling, {});
-    return CertainlyPositive(square) ? steps_.AddRound(square, sampling) : absl::OkStatus();
+    // A round that released nothing still has its place in its epoch.
+    if (!CertainlyPositive(square) && !sampling.of_epoch()) return absl::OkStatus();
+    return steps_.AddRound(square, sampling);
   }
   absl::Status Rounds(const v1::RoundsEvent& event, const Round& round) {
     RETURN_IF_ERROR(rules::Count("count", event.count()));

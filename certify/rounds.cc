@@ -51,8 +51,11 @@ absl::Status Steps::AddGaussian(const Ball& one_record, const Sampling& sampling
 
 absl::Status Steps::AddRound(const Ball& one_record, const Sampling& sampling) {
   if (!sampling.of_epoch()) return AddGaussian(one_record, sampling, 1);
+  const bool released = CertainlyPositive(one_record);
+  if (!released && sampling.in != Sampling::In::kSomeRound)
+    return Unknown("an epoch that is not whole");
   const auto [place, is_first] =
-      begun_.try_emplace({sampling.incarnation, sampling.in}, BegunEpoch{sampling, one_record, 0});
+      begun_.try_emplace(sampling.incarnation, BegunEpoch{sampling, one_record, 0});
   BegunEpoch& begun = place->second;
   if (begun.sampling.epoch != sampling.epoch) {
     RETURN_IF_ERROR(Finish(begun));
@@ -61,8 +64,10 @@ absl::Status Steps::AddRound(const Ball& one_record, const Sampling& sampling) {
   } else if (begun.count == 0 && !is_first) {
     return Unknown("an epoch beside whole ones");
   }
-  if (begun.sampling.rounds != sampling.rounds ||
-      begun.sampling.population != sampling.population || !Same(begun.one_record, one_record))
+  if (!CertainlyPositive(begun.one_record)) begun.one_record = one_record;
+  if (begun.sampling.in != sampling.in || begun.sampling.rounds != sampling.rounds ||
+      begun.sampling.population != sampling.population ||
+      (released && !Same(begun.one_record, one_record)))
     return Unknown("an epoch of unequal rounds");
   if (++begun.count > sampling.rounds) return Unknown("more rounds than their epoch has");
   return absl::OkStatus();
@@ -76,7 +81,7 @@ absl::Status Steps::AddRounds(const Ball& one_record, const Sampling& sampling, 
                       absl::StrCat("must be a multiple of the epoch's rounds, ", sampling.rounds));
   }
   // Rounds of the same number that come later are none of these epochs.
-  BegunEpoch& begun = begun_[{sampling.incarnation, sampling.in}];
+  BegunEpoch& begun = begun_[sampling.incarnation];
   RETURN_IF_ERROR(Finish(begun));
   begun.sampling = sampling;
   return AddEpochs(one_record, sampling, count / rounds);

@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -49,8 +48,8 @@ class Steps {
     std::string writer, incarnation;  // an epoch is one incarnation's; fixed rounds a writer's
     bool of_epoch() const { return rounds > 1; }
   };
-  // What one record changes of a round's sums over their noise, and the round's sampling; the
-  // rounds of an incarnation in order.
+  // What one record changes of a round's sums over their noise, 0 if none was released, and the
+  // round's sampling; the rounds of an incarnation in order.
   absl::Status AddRound(const Ball& one_record, const Sampling& sampling);
   // So many of them; whole epochs, if they are of any.
   absl::Status AddRounds(const Ball& one_record, const Sampling& sampling, double count);
@@ -127,8 +126,8 @@ class Steps {
   std::map<std::string, size_t> places_;  // of pairs
   std::set<size_t> above_alone_;          // pairs that are a bound, and that no mechanism reaches
   std::vector<EnclosedStep> enclosed_;
-  std::map<std::pair<std::string, Sampling::In>, BegunEpoch> begun_;  // by incarnation
-  std::map<std::string, FixedBins> fixed_;                            // by writer
+  std::map<std::string, BegunEpoch> begun_;  // the last one of each incarnation
+  std::map<std::string, FixedBins> fixed_;   // by writer
 };
 
 }  // namespace dpledger::certify

@@ -26,7 +26,7 @@ struct Protected {
   std::string without;   // "without"
   bool is_two_way;       // whether the two can be told apart: else both are any
   std::string truth;     // "the truth about whether that user is in the data"
-  std::string not_told;  // "how many records there are, "; may be empty
+  std::string not_told;  // "how many units there are, "; may be empty
 };
 
 // "one group of up to 4 (unit: user)", "that group". Ledgers that count differently, or do not say

@@ -43,8 +43,8 @@ using SignedRoot = std::function<absl::StatusOr<merkle::Hash>(
 // `signed_root` gives, unless that is null. NOT_FOUND for an unknown ledger; OUT_OF_RANGE for
 // up_to_sequence beyond it; FAILED_PRECONDITION for more than 100 forks of forks (reason
 // FORKS_TOO_DEEP) or a copy that is not complete (IMPORT_INCOMPLETE); DATA_LOSS if an ancestor's
-// prefix does not have the root that the fork states; and errors of HistoryCache::Read. DATA_LOSS is
-// what was found twice.
+// prefix does not have the root that the fork states; and errors of HistoryCache::Read. DATA_LOSS
+// is what was found twice.
 absl::StatusOr<Lineage> ReadLineage(LedgerReader& store, HistoryCache& histories,
                                     const SignedRoot& signed_root, const std::string& name,
                                     uint64_t up_to_sequence, const accountant::Limits& limits);

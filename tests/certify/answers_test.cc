@@ -338,8 +338,18 @@ TEST(Faults, EpochsThatAreNotWholeAreNotCovered) {
   // Of an epoch's batches one may be missing; one of epoch 0 that comes after epoch 1 is not of
   // the same draw.
   const Neighbours zero = {v1::ZERO_OUT, 1};
-  ExpectProved(OneByOne(kBatches, {{0, 0}, {1, 1}, {2, 1}}), 1e-5, zero);
+  ExpectProved(OneByOne(kBatches, {{0, 0, false}, {1, 0}, {2, 1}, {3, 1}}), 1e-5, zero);
+  // A batch that was drawn and released nothing has its place in the epoch: there is no third one.
+  EXPECT_EQ(ReadHistory(OneByOne(kBatches, {{0, 0}, {1, 0, false}, {2, 0}}), zero).status().code(),
+            absl::StatusCode::kUnimplemented);
   EXPECT_EQ(ReadHistory(OneByOne(kBatches, {{0, 0}, {1, 1}, {2, 0}}), zero).status().code(),
+            absl::StatusCode::kUnimplemented);
+  // Nor does an epoch go on after one of another scheme.
+  EXPECT_EQ(ReadHistory(OneByOne(kFixed, {{0, 0}}) + OneByOne(kDrawn, {{1, 1}, {2, 1}}) +
+                            OneByOne(kFixed, {{3, 0}}),
+                        {})
+                .status()
+                .code(),
             absl::StatusCode::kUnimplemented);
   // Nor are single rounds of the epochs that came together.
   EXPECT_EQ(ReadHistory(EpochRounds("\"disjointBatches\":{\"batchesPerEpoch\":\"2\"}", 1, 2) +
