@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "accountant/beside_seen.h"
 #include "accountant/between.h"
 #include "accountant/mechanism/greatest_loss.h"
 #include "accountant/mechanism/stated_loss.h"
@@ -79,6 +80,9 @@ class Asking {
   absl::StatusOr<std::optional<Answer>> FromAbove(Method method, const Composition& composition,
                                                   const Answer& by_rdp, double most_work);
   absl::StatusOr<double> LowerEnd(Method method, const LowerPart& below);
+  // What `answer` says of another question, from the same budget.
+  template <typename Answering>
+  auto Ask(const Question& question, const Answering& answer);
   absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
   // nullopt where no loss grid is within reach.
   absl::StatusOr<std::optional<Answer>> ByPld(const Composition& composition, double most_work);
@@ -94,6 +98,15 @@ class Asking {
   Limits limits_;  // what is left of them
   pld::EpochLaws& laws_;
 };
+
+template <typename Answering>
+auto Asking::Ask(const Question& question, const Answering& answer) {
+  Asking asking(question, options_, laws_);
+  asking.limits_ = limits_;
+  auto answered = answer(asking);
+  limits_.max_grid_work = asking.limits_.max_grid_work;
+  return answered;
+}
 
 std::optional<Answer> Asking::Closed(Method method, const Composition& composition) const {
   if (method != Method::kBest && method != Method::kGaussian) return std::nullopt;
@@ -265,11 +278,9 @@ absl::StatusOr<double> Asking::LowerEnd(Method method, const LowerPart& below) {
   Question question = question_;
   if (question.epsilon() && below.share < 1) question.at = DivUp(question.at, below.share);
   if (question.epsilon() && question.at >= 1) return 0;
-  Asking asking(question, options_, laws_);
-  asking.limits_ = limits_;
-  ASSIGN_OR_RETURN(const std::optional<Answer> least,
-                   asking.OfLoss(method, below.dominated, limits_.max_grid_work));
-  limits_.max_grid_work = asking.limits_.max_grid_work;
+  ASSIGN_OR_RETURN(const std::optional<Answer> least, Ask(question, [&](Asking& asking) {
+                     return asking.OfLoss(method, below.dominated, limits_.max_grid_work);
+                   }));
   if (!least.has_value()) return 0;
   const double lower = least->value.lower();
   return question.epsilon() || below.share == 1 ? lower : MulDown(lower, below.share);
@@ -283,13 +294,21 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
     return DoesNotApply(Method::kGaussian,
                         "applies to unsampled Gaussians, and to one sampled step");
   }
+  std::optional<Answer> beside;
+  if (method == Method::kBest) {
+    const auto ask = [&](const Question& question, const Composition& rest) {
+      return Ask(question, [&](Asking& asking) { return asking.Known(method, rest); });
+    };
+    ASSIGN_OR_RETURN(beside, BesideSeen(question_, composition, ask));
+    if (beside.has_value() && Met(*beside)) return *beside;
+  }
   ASSIGN_OR_RETURN(Answer answer, IsExact(composition) ? Exactly(method, composition)
                                                        : Between(method, composition));
   if (method == Method::kContour && answer.method != method) {
     answer.warnings.push_back(
         "the contour integral does not close for these steps; answered by another method");
   }
-  return answer;
+  return And(std::move(beside), std::move(answer));
 }
 
 absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) {

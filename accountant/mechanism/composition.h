@@ -40,6 +40,16 @@ struct SampledBracket {
   Interval noise_multiplier;
 };
 
+// A Gaussian mechanism on a Poisson sample, of which one of the records that neighbours differ in
+// is part with this probability, strictly between 0 and 1. It then moves the mean by at least
+// 1/noise_multiplier (rounded up); where none is, nothing is shown.
+struct OnSample {
+  Interval probability;
+  double noise_multiplier;
+  bool
+      replaced;  // the other data set has a record in its place, which moves the mean the other way
+};
+
 // A round of a Gaussian mechanism on a sample of fixed size, drawn without replacement: a record
 // joins with probability `share` in (0, 1), and the mean moves by up to `distance` > 0 standard
 // deviations between any two records. Rounded up.
@@ -64,6 +74,7 @@ struct PairStep {
   std::optional<TwoCandidates> choice = std::nullopt;
   // Set if it is such a step: `upper` and `lower` are its pairs.
   std::optional<SampledBracket> sampled = std::nullopt;
+  std::optional<OnSample> on_sample = std::nullopt;  // set if it is one
   // Set if parts of the outcomes may show more than `lower`.
   std::shared_ptr<const OutcomeParts> parts = nullptr;
   // Set if only this guarantee is known of the mechanism: the pairs are those of the worst such

@@ -20,6 +20,15 @@ absl::Status TooMany(absl::string_view what) {
   return WithReason(absl::FailedPreconditionError(what), {"COUNT_TOO_LARGE", {}});
 }
 
+// The probability that one of `count` records is in a sample.
+Interval AnyOf(uint64_t count, Interval q) {
+  constexpr double kRounding = 8 * kUnitRoundoff;
+  const auto any = [count](double one) {
+    return -std::expm1(static_cast<double>(count) * std::log1p(-one));
+  };
+  return {any(q.lower()) * (1 - kRounding), any(q.upper()) * (1 + kRounding)};
+}
+
 // Gathers the Gaussians of a mechanism of Nature::kGaussian.
 absl::Status Gather(const Mechanism& mechanism, uint64_t outer_count, JointNoise& noise);
 
@@ -145,19 +154,25 @@ absl::Status Resolver::AddPoisson(Interval q, Interval z, uint64_t count) {
       PairKey("poisson", {std::bit_cast<uint64_t>(more), std::bit_cast<uint64_t>(less)}, z);
   if (replaces()) {
     RETURN_IF_ERROR(OnlySingleRecords("Poisson-sampled Gaussian"));
-    return AddPair(key, OpposedGaussianPair(more, one.upper(), one.upper()),
-                   OpposedGaussianPair(less, one.lower(), one.lower()), count);
+    RETURN_IF_ERROR(AddPair(key, OpposedGaussianPair(more, one.upper(), one.upper()),
+                            OpposedGaussianPair(less, one.lower(), one.lower()), count));
+    if (less > 0 && more < 1) PairAt(key).on_sample = {{less, more}, z.upper(), true};
+    return absl::OkStatus();
   }
   if (alone) {
     RETURN_IF_ERROR(AddPair(key, SampledGaussianPair(more, one.upper()),
                             less > 0 ? SampledGaussianPair(less, one.lower()) : Pair::Nothing(),
                             count));
     if (less > 0) PairAt(key).sampled = {{less, more}, z};
+    if (less > 0 && more < 1) PairAt(key).on_sample = {{less, more}, z.upper(), false};
     return absl::OkStatus();
   }
   const uint64_t k = neighbours_.group_size;
-  return AddPair(key, GroupSampledGaussianPair(k, more, one.upper(), Bound::kUpper),
-                 GroupSampledGaussianPair(k, less, one.lower(), Bound::kLower), count);
+  RETURN_IF_ERROR(AddPair(key, GroupSampledGaussianPair(k, more, one.upper(), Bound::kUpper),
+                          GroupSampledGaussianPair(k, less, one.lower(), Bound::kLower), count));
+  const Interval any = AnyOf(k, {less, more});
+  if (any.lower() > 0 && any.upper() < 1) PairAt(key).on_sample = {any, z.upper(), false};
+  return absl::OkStatus();
 }
 
 absl::Status Resolver::AddPair(const std::string& key, Pair upper, Pair lower, uint64_t count,
