@@ -240,6 +240,8 @@ class Search {
   const std::optional<Tried>& safe() const { return safe_; }
   const Answer& at_safe() const { return at_safe_; }
   bool has_missed() const { return missed_.has_value(); }
+  // Whether the safe value is the riskiest of all.
+  bool IsUnbounded() const { return Value(safe_->y) == Value(least_); }
   const std::vector<Tried>& tried() const { return tried_; }
   // Looks for the value at which this method's ε is to the target as it is to another's where both
   // began.
@@ -433,7 +435,13 @@ absl::StatusOr<Solution> Solve(const Family& family, double epsilon, double delt
   }
   RETURN_IF_ERROR(search.Settle(tolerance));
   RETURN_IF_ERROR(search.FindMiss());
-  return Solution{search.Value(search.safe()->y), search.Optimum(), search.at_safe()};
+  Solution solution{search.Value(search.safe()->y), search.Optimum(), search.at_safe()};
+  if (search.IsUnbounded()) {
+    solution.epsilon.warnings.push_back(
+        absl::StrCat("the target does not bound the unknown: every value meets it, ",
+                     grows ? "up to " : "down to ", solution.value, ", the last that is tried"));
+  }
+  return solution;
 }
 
 }  // namespace dpledger::accountant

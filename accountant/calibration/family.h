@@ -25,7 +25,7 @@ struct Family {
 struct Solution {
   double value;
   Interval optimum;  // contains the x at which ε equals the target
-  Answer epsilon;    // at `value`
+  Answer epsilon;    // at `value`; a warning says so where every x meets the target
 };
 
 // The least (greatest, if ε grows) x whose ε at delta is at most epsilon, up to a share of

@@ -15,6 +15,7 @@
 namespace dpledger::accountant {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 TEST(Calibration, NoiseMultiplierNearTheOptimumAndNeverBelowIt) {
@@ -106,6 +107,31 @@ TEST(Calibration, EverySamplingProbabilityMayMeetTheTarget) {
   const auto found = Calibrate({50, 1e-5}, {2, 0, 3}, Unknown::kSamplingProbability, {});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->parameters.sampling_probability, 1);
+  EXPECT_THAT(found->epsilon.warnings,
+              Contains(HasSubstr("does not bound the unknown: every value meets it, up to 1,")));
+}
+
+// Beside a Gaussian of ε 1.438 steps whose record is hardly ever in a sample may have any noise,
+// however little: a question at such a noise once took 9 seconds, and this one more than 4 minutes.
+TEST(Solve, EveryNoiseMayMeetTheTarget) {
+  const Family noise{[](double z) {
+                       SamplingScheme rarely;
+                       rarely.kind = PoissonSampling{1e-6};
+                       History history;
+                       history.Add("w", RoundsEvent{{rarely, {{"", 1.0, z}}}, 3});
+                       history.Add("w", Mechanism{1, Gaussian{1.9}});
+                       return Resolve(history, Adjacency::kAddOrRemoveOne);
+                     },
+                     1e-9, 1e9};
+  const auto found = Solve(noise, 2, 1e-3, {});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_DOUBLE_EQ(found->value, 1e-9);
+  EXPECT_NEAR(found->epsilon.value.upper(), 1.4385816487, 1e-9);
+  EXPECT_THAT(found->epsilon.warnings, Contains(HasSubstr("every value meets it, down to 1e-09,")));
+  const auto bound = Solve(noise, 1.4381, 1e-3, {});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_GT(bound->value, 0.1);
+  EXPECT_EQ(bound->epsilon.warnings.size(), 0);
 }
 
 TEST(Calibration, ByRenyiDpTakesMoreNoise) {
