@@ -46,6 +46,8 @@ struct LedgerHead {
   bool needs_key = false;
 };
 
+using LedgerHeads = std::vector<std::shared_ptr<const LedgerHead>>;
+
 inline const v1::Declaration& DeclarationOf(const LedgerHead& head) {
   return events::DeclarationOf(*head.first);
 }

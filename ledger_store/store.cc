@@ -7,8 +7,28 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/status.h"
+#include "events/names.h"
 
 namespace dpledger {
+
+absl::StatusOr<v1::Ledger> LedgerReader::Get(const std::string& name, const WriterRange& writers) {
+  RETURN_IF_ERROR(events::CheckLedgerName("name", name));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const LedgerHead> head, Head(name));
+  return Describe(*head, writers);
+}
+
+absl::StatusOr<std::vector<v1::Ledger>> LedgerReader::List(const std::string& parent,
+                                                           const std::string& after, size_t limit,
+                                                           const WriterRange& writers) {
+  const bool every_project = parent == "projects/-";
+  if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
+  ASSIGN_OR_RETURN(
+      const LedgerHeads heads,
+      Heads(every_project ? "projects/" : absl::StrCat(parent, "/ledgers/"), after, limit));
+  std::vector<v1::Ledger> ledgers;
+  for (const auto& head : heads) ledgers.push_back(Describe(*head, writers));
+  return ledgers;
+}
 
 absl::StatusOr<v1::StoredRequest> LedgerReader::Answered(const std::string&, const std::string&) {
   return absl::UnimplementedError("this store does not show its answers");
@@ -98,8 +118,7 @@ absl::StatusOr<std::vector<SummaryRow>> LedgerStore::ReadSummaries(
   return std::vector<SummaryRow>();
 }
 
-absl::StatusOr<ChangedLedgers> LedgerStore::Changed(uint64_t, size_t, const WriterRange&,
-                                                    const KnownSizes&) {
+absl::StatusOr<ChangedLedgers> LedgerStore::Changed(uint64_t, size_t, const KnownSizes&) {
   return absl::UnimplementedError("this store cannot be followed");
 }
 

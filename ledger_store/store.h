@@ -84,21 +84,18 @@ class LedgerReader {
  public:
   virtual ~LedgerReader() = default;
 
-  // The ledger with the writers of that range. NOT_FOUND if there is none. Size, root and writers
-  // belong to one moment and are durable.
-  virtual absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) = 0;
-  // With all its writers: it may have 2^20.
-  absl::StatusOr<v1::Ledger> Get(const std::string& name) { return Get(name, {}); }
+  // The ledger's head, which is durable. NOT_FOUND (LEDGER_NOT_FOUND) if there is none.
+  virtual absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) = 0;
+  // At most `limit` heads of the ledgers whose names begin with `prefix`, which ends with "/", by
+  // name, after `after` (empty: from the first).
+  virtual absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                            size_t limit) = 0;
 
-  // At most `limit` ledgers of `parent` ("projects/p"), by name, after `after` (empty: from the
-  // first), each with the writers of that range. The parent "projects/-" means all projects.
-  virtual absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent,
-                                                       const std::string& after, size_t limit,
-                                                       const WriterRange& writers) = 0;
+  // As calls return them: with the writers of that range, of which a ledger may have 2^20.
+  // INVALID_ARGUMENT for what is no name. The parent is "projects/p", or "projects/-" for all.
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers = {});
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit) {
-    return List(parent, after, limit, {});
-  }
+                                               size_t limit, const WriterRange& writers = {});
 
   // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are
   // reached (at least one if there is one). OUT_OF_RANGE if `first` is beyond the ledger's size;
@@ -164,7 +161,7 @@ struct SummaryRow {
 
 // Ledgers that were made or went on.
 struct ChangedLedgers {
-  std::vector<v1::Ledger> ledgers;  // as they are now; some may be as they were
+  LedgerHeads heads;  // as they are now; some may be as they were
   std::vector<DamagedLedger> damaged;
   uint64_t next = 0;  // from where to ask the next time
   bool more = false;  // there are more already
@@ -271,11 +268,9 @@ class LedgerStore : public LedgerReader {
       const std::vector<std::string>& ledgers);
 
   // For one who follows all ledgers, whichever server writes to them: each that was made or has
-  // gone on since the call whose `next` is `since`, with the writers of that range, but for those
-  // of the size that is `known` of them (nothing: of none). About `limit` at a time. What `since`
-  // means ends with the process.
+  // gone on since the call whose `next` is `since`, but for those of the size that is `known` of
+  // them (nothing: of none). About `limit` at a time. What `since` means ends with the process.
   virtual absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
-                                                 const WriterRange& writers,
                                                  const KnownSizes& known);
   // The `since` of whoever begins to follow now.
   virtual absl::StatusOr<uint64_t> ChangesEnd();

@@ -69,7 +69,7 @@ absl::StatusOr<BundledLedgers::Ledger> BundledLedgers::ReadBundle(const std::str
   }
   ledger.tiles = tree.TakeChanged();
 
-  LedgerHead& head = ledger.head;
+  LedgerHead head;
   ASSIGN_OR_RETURN(head.name, NameFromOrigin(ledger.checkpoint.checkpoint.origin));
   v1::LedgerEntry first, last;
   if (!first.ParseFromString(ledger.entries.front()) ||
@@ -85,6 +85,7 @@ absl::StatusOr<BundledLedgers::Ledger> BundledLedgers::ReadBundle(const std::str
   for (const std::string& entry : ledger.entries) head.tree.Append(merkle::LeafHash(entry));
   for (const auto& [name, writer] : verifier.rules().writer_statuses()) head.writers.Put(writer);
   head.first_leaf = merkle::LeafHash(ledger.entries.front());
+  ledger.head = std::make_shared<const LedgerHead>(std::move(head));
   return ledger;
 }
 
@@ -94,7 +95,7 @@ absl::StatusOr<std::unique_ptr<BundledLedgers>> BundledLedgers::Open(
   for (const std::string& path : paths) {
     absl::StatusOr<Ledger> ledger = ReadBundle(path);
     if (!ledger.ok()) return In(path, ledger.status());
-    const std::string name = ledger->head.name;
+    const std::string name = ledger->head->name;
     const auto [place, is_new] = ledgers->ledgers_.try_emplace(name, *std::move(ledger));
     if (is_new) continue;
     return FieldError("path", absl::StrCat("must hold ledgers of different names: ",
@@ -110,27 +111,19 @@ absl::StatusOr<const BundledLedgers::Ledger*> BundledLedgers::Find(const std::st
       absl::StrCat(name, ": is in none of these bundles; give its bundle too"));
 }
 
-absl::StatusOr<v1::Ledger> BundledLedgers::Get(const std::string& name,
-                                               const WriterRange& writers) {
-  RETURN_IF_ERROR(events::CheckLedgerName("name", name));
+absl::StatusOr<std::shared_ptr<const LedgerHead>> BundledLedgers::Head(const std::string& name) {
   ASSIGN_OR_RETURN(const Ledger* const ledger, Find(name));
-  return Describe(ledger->head, writers);
+  return ledger->head;
 }
 
-absl::StatusOr<std::vector<v1::Ledger>> BundledLedgers::List(const std::string& parent,
-                                                             const std::string& after, size_t limit,
-                                                             const WriterRange& writers) {
-  const bool every_project = parent == "projects/-";
-  if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
-  const std::string prefix = every_project ? "projects/" : absl::StrCat(parent, "/ledgers/");
-  std::vector<v1::Ledger> listed;
-  for (auto next = ledgers_.upper_bound(after); next != ledgers_.end() && listed.size() < limit;
+absl::StatusOr<LedgerHeads> BundledLedgers::Heads(const std::string& prefix,
+                                                  const std::string& after, size_t limit) {
+  LedgerHeads heads;
+  for (auto next = ledgers_.upper_bound(after); next != ledgers_.end() && heads.size() < limit;
        ++next) {
-    if (absl::StartsWith(next->first, prefix)) {
-      listed.push_back(Describe(next->second.head, writers));
-    }
+    if (absl::StartsWith(next->first, prefix)) heads.push_back(next->second.head);
   }
-  return listed;
+  return heads;
 }
 
 absl::StatusOr<std::vector<std::string>> BundledLedgers::Read(const std::string& name,

@@ -28,9 +28,9 @@ class BundledLedgers : public LedgerReader, public CheckpointReader, public serv
   static absl::StatusOr<std::unique_ptr<BundledLedgers>> Open(
       const std::vector<std::string>& paths);
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override;
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) override;
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override;
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override;
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override;
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override;
@@ -51,7 +51,7 @@ class BundledLedgers : public LedgerReader, public CheckpointReader, public serv
  private:
   struct Ledger {
     std::string path;
-    LedgerHead head;
+    std::shared_ptr<const LedgerHead> head;
     std::vector<std::string> entries;
     std::map<merkle::TileId, std::string> tiles;
     SignedCheckpoint checkpoint;

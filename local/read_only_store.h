@@ -41,12 +41,12 @@ class ReadOnlyStore : public LedgerStore {
   // `of` must outlive the store.
   explicit ReadOnlyStore(LedgerReader* of) : of_(*of), checkpoints_(&of->checkpoints()) {}
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
-    return of_.Get(name, writers);
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
+    return of_.Head(name);
   }
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) override {
-    return of_.List(parent, after, limit, writers);
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override {
+    return of_.Heads(prefix, after, limit);
   }
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
@@ -57,8 +57,7 @@ class ReadOnlyStore : public LedgerStore {
   }
   CheckpointStore& checkpoints() override { return checkpoints_; }
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override;
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t, size_t, const WriterRange&,
-                                         const KnownSizes&) override {
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t, size_t, const KnownSizes&) override {
     return ChangedLedgers();
   }
   absl::StatusOr<uint64_t> ChangesEnd() override { return 0; }

@@ -98,11 +98,11 @@ struct ReadServices::Parts {
     if (!wanted) return absl::OkStatus();
     const double delta = server::AccountingLimits().usual_delta;
     for (const auto& row : index.Of("projects/-")) {
-      if (server::IsOfServer(row->ledger.name())) continue;
-      const auto question = server::SummaryQuestion(row->ledger.name(), delta);
+      if (server::IsOfServer(row->name())) continue;
+      const auto question = server::SummaryQuestion(row->name(), delta);
       ASSIGN_OR_RETURN(
           v1::LedgerSummary summary,
-          server::Summarise(store, row->ledger, delta, accounting.ComputeEpsilon(question, {}),
+          server::Summarise(store, row->Described(), delta, accounting.ComputeEpsilon(question, {}),
                             nullptr, absl::Now()));
       index.PutSummary(std::make_shared<const v1::LedgerSummary>(std::move(summary)));
     }

@@ -155,16 +155,26 @@ class EmbeddedStore : public SteppedStore {
     return OrRead(ScanSummaries(*db_, *table_, ledgers));
   }
 
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit, const WriterRange& writers,
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
+    RETURN_IF_ERROR(fail_stop_.status());
+    ASSIGN_OR_RETURN(LedgerRecord record, table_->Find(name));
+    return std::move(record.head);
+  }
+
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override {
+    RETURN_IF_ERROR(fail_stop_.status());
+    return table_->List(prefix, after, limit);
+  }
+
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
                                          const KnownSizes& known) override {
     RETURN_IF_ERROR(fail_stop_.status());
-    const LedgerTable::Puts puts = table_->PutSince(since, limit);
-    ChangedLedgers changed{.next = puts.reached, .more = puts.more};
-    for (const auto& head : puts.heads) {
-      if (!known || known(head->name) != head->tree.size())
-        changed.ledgers.push_back(Describe(*head, writers));
-    }
-    return changed;
+    LedgerTable::Puts puts = table_->PutSince(since, limit);
+    std::erase_if(puts.heads, [&known](const auto& head) {
+      return known && known(head->name) == head->tree.size();
+    });
+    return ChangedLedgers{std::move(puts.heads), {}, puts.reached, puts.more};
   }
 
   absl::StatusOr<uint64_t> ChangesEnd() override {
@@ -236,18 +246,6 @@ class EmbeddedStore : public SteppedStore {
     queue_.Push(queued, done);
     const bool waits = done == nullptr;
     if (waits && !commit_thread_.joinable()) Step();
-  }
-
-  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
-    RETURN_IF_ERROR(fail_stop_.status());
-    ASSIGN_OR_RETURN(LedgerRecord record, table_->Find(name));
-    return std::move(record.head);
-  }
-
-  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
-                                    size_t limit) override {
-    RETURN_IF_ERROR(fail_stop_.status());
-    return table_->List(prefix, after, limit);
   }
 
   absl::StatusOr<std::vector<std::string>> Entries(const std::string& name, uint64_t first,

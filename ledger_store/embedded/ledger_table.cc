@@ -171,7 +171,9 @@ std::vector<std::shared_ptr<const LedgerHead>> LedgerTable::List(const std::stri
   std::vector<std::shared_ptr<const LedgerHead>> heads;
   absl::ReaderMutexLock lock(&mutex_);
   for (auto it = after < prefix ? by_name_.lower_bound(prefix) : by_name_.upper_bound(after);
-       it != by_name_.end() && heads.size() < limit && absl::StartsWith(it->first, prefix); ++it) {
+       it != by_name_.end() && heads.size() < limit &&
+       absl::StartsWith(it->second.head->name, prefix);
+       ++it) {
     heads.push_back(it->second.head);
   }
   return heads;
@@ -229,23 +231,26 @@ void LedgerTable::MarkSigned(const std::string& name, uint64_t size) {
 void LedgerTable::Put(LedgerRecord record) {
   absl::MutexLock lock(&mutex_);
   unsigned_.insert(record.head->name);
-  const auto [entry, is_new] = by_name_.try_emplace(record.head->name);
-  if (is_new) {
+  const auto known = by_name_.find(record.head->name);
+  if (known == by_name_.end()) {
     ++declaring_[DeclarationOf(*record.head).dataset()];
-    entry->second.waiting = std::make_shared<std::atomic<int>>(0);
+    record.waiting = std::make_shared<std::atomic<int>>(0);
+    record.put = ++puts_;
+    by_put_.emplace_hint(by_put_.end(), puts_, record.head);
+    const std::string_view name = record.head->name;
+    by_name_.emplace(name, std::move(record));
+    return;
   }
-  entry->second.id = record.id;
-  entry->second.head = std::move(record.head);
-  // The node moves to the end, so that no memory is asked for once a ledger is there.
-  auto node = by_put_.extract(entry->second.put);
-  entry->second.put = ++puts_;
-  if (node.empty()) {
-    by_put_.emplace_hint(by_put_.end(), puts_, entry->second.head);
-  } else {
-    node.key() = puts_;
-    node.mapped() = entry->second.head;
-    by_put_.insert(by_put_.end(), std::move(node));
-  }
+  // The nodes move, so that no memory is asked for once a ledger is there.
+  const auto after = std::next(known);
+  auto named = by_name_.extract(known);
+  auto put = by_put_.extract(named.mapped().put);
+  named.key() = record.head->name;
+  named.mapped().id = record.id;
+  named.mapped().put = put.key() = ++puts_;
+  named.mapped().head = put.mapped() = std::move(record.head);
+  by_name_.insert(after, std::move(named));
+  by_put_.insert(by_put_.end(), std::move(put));
 }
 
 }  // namespace dpledger::embedded

@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -78,8 +79,8 @@ class LedgerTable {
   const HeadKeys keys_;
   std::vector<std::string> to_renew_;  // set by Load
   mutable absl::Mutex mutex_;
-  std::map<std::string, LedgerRecord> by_name_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, uint64_t> declaring_ ABSL_GUARDED_BY(mutex_);  // ledgers by data set
+  std::map<std::string_view, LedgerRecord> by_name_ ABSL_GUARDED_BY(mutex_);  // the heads' names
+  std::map<std::string, uint64_t> declaring_ ABSL_GUARDED_BY(mutex_);         // ledgers by data set
   std::set<std::string> unsigned_ ABSL_GUARDED_BY(mutex_);  // ledgers with unsigned entries
   uint64_t puts_ ABSL_GUARDED_BY(mutex_) = 0;
   // The latest put of each ledger -> its head.

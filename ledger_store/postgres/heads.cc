@@ -330,7 +330,7 @@ absl::StatusOr<uint64_t> RenewHeads(Database& database) {
 }
 
 absl::StatusOr<ChangedLedgers> ReadChanged(Database& database, uint64_t since, size_t limit,
-                                           const WriterRange& writers, const KnownSizes& known) {
+                                           const KnownSizes& known) {
   // In this order: a ledger that is signed after the first statement has read is in the registry
   // of the second, or in that of the next call.
   ASSIGN_OR_RETURN(
@@ -354,13 +354,12 @@ absl::StatusOr<ChangedLedgers> ReadChanged(Database& database, uint64_t since, s
   }
   ChangedLedgers changed;
   if (!names.empty()) {
-    ASSIGN_OR_RETURN(const LedgerHeads heads,
+    ASSIGN_OR_RETURN(changed.heads,
                      ReadHeads(database,
                                {database.Sql(absl::StrCat("SELECT ", kEndColumns,
                                                           " FROM @.ledgers WHERE name = ANY ($1)")),
                                 Values().Texts({names.begin(), names.end()})},
                                &changed.damaged));
-    for (const auto& head : heads) changed.ledgers.push_back(Describe(*head, writers));
   }
   const auto entries = static_cast<uint64_t>(found[1].size());
   changed.next = since + entries;

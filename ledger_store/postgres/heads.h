@@ -52,7 +52,7 @@ absl::StatusOr<uint64_t> RenewHeads(Database& database);
 // What is not signed yet is looked at as long as it is not, by name and size. So appends write
 // nothing for those who follow, and who follows reads no more heads than have changed.
 absl::StatusOr<ChangedLedgers> ReadChanged(Database& database, uint64_t since, size_t limit,
-                                           const WriterRange& writers, const KnownSizes& known);
+                                           const KnownSizes& known);
 absl::StatusOr<uint64_t> ReadChangesEnd(Database& database);
 
 }  // namespace dpledger::postgres

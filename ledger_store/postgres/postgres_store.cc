@@ -166,19 +166,6 @@ class PostgresStore : public EngineStore {
     }
     return rows;
   }
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit, const WriterRange& writers,
-                                         const KnownSizes& known) override {
-    return ReadChanged(*database_, since, limit, writers, known);
-  }
-  absl::StatusOr<uint64_t> ChangesEnd() override { return ReadChangesEnd(*database_); }
-
-  absl::Status Health() const override { return database_->Health(); }
-
-  size_t WaitingBytes() const override { return queue_.bytes(); }
-
- private:
-  void Queue(Operation&& operation, AppendCallback* done) override { queue_.Push(operation, done); }
-
   absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
     return ReadHead(*database_, name);
   }
@@ -196,6 +183,19 @@ class PostgresStore : public EngineStore {
                           .Text(end)
                           .Number(std::min<size_t>(limit, size_t{1} << 31))});
   }
+
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
+                                         const KnownSizes& known) override {
+    return ReadChanged(*database_, since, limit, known);
+  }
+  absl::StatusOr<uint64_t> ChangesEnd() override { return ReadChangesEnd(*database_); }
+
+  absl::Status Health() const override { return database_->Health(); }
+
+  size_t WaitingBytes() const override { return queue_.bytes(); }
+
+ private:
+  void Queue(Operation&& operation, AppendCallback* done) override { queue_.Push(operation, done); }
 
   absl::StatusOr<std::vector<std::string>> Entries(const std::string& name, uint64_t first,
                                                    size_t max_entries, size_t max_bytes) override {

@@ -3,7 +3,6 @@
 #include <new>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
@@ -13,25 +12,6 @@ namespace dpledger {
 
 EngineStore::EngineStore() {
   OutOfMemory();  // made while there is memory
-}
-
-absl::StatusOr<v1::Ledger> EngineStore::Get(const std::string& name, const WriterRange& writers) {
-  RETURN_IF_ERROR(events::CheckLedgerName("name", name));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const LedgerHead> head, Head(name));
-  return Describe(*head, writers);
-}
-
-absl::StatusOr<std::vector<v1::Ledger>> EngineStore::List(const std::string& parent,
-                                                          const std::string& after, size_t limit,
-                                                          const WriterRange& writers) {
-  const bool every_project = parent == "projects/-";
-  if (!every_project) RETURN_IF_ERROR(events::CheckProjectName("parent", parent));
-  ASSIGN_OR_RETURN(
-      const LedgerHeads heads,
-      Heads(every_project ? "projects/" : absl::StrCat(parent, "/ledgers/"), after, limit));
-  std::vector<v1::Ledger> ledgers;
-  for (const auto& head : heads) ledgers.push_back(Describe(*head, writers));
-  return ledgers;
 }
 
 absl::StatusOr<std::vector<std::string>> EngineStore::Read(const std::string& name, uint64_t first,

@@ -1,5 +1,5 @@
 // The part of a store that all engines share: requests become operations on their way to the commit
-// threads, and heads become ledgers. An engine says how operations are queued and where heads are.
+// threads. An engine says how operations are queued and where heads are.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,8 @@
 
 namespace dpledger {
 
-using LedgerHeads = std::vector<std::shared_ptr<const LedgerHead>>;
-
 class EngineStore : public LedgerStore {
  public:
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) final;
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) final;
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) final;
 
@@ -42,11 +37,6 @@ class EngineStore : public LedgerStore {
   // Passes the operation to the commit threads; `done`, unless it is null, takes the place of its
   // own callback. Throws nothing but std::bad_alloc, and then has changed nothing.
   virtual void Queue(Operation&& operation, AppendCallback* done) = 0;
-  // NOT_FOUND (LEDGER_NOT_FOUND).
-  virtual absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) = 0;
-  // At most `limit` whose names begin with `prefix`, which ends with "/", by name, after `after`.
-  virtual absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
-                                            size_t limit) = 0;
   // As Read, of a name that is one.
   virtual absl::StatusOr<std::vector<std::string>> Entries(const std::string& name, uint64_t first,
                                                            size_t max_entries,

@@ -77,16 +77,14 @@ class OfLedger {
   void Add(Item::Reason reason, std::string title, std::string message) {
     Item& item = items_.emplace_back();
     item.set_reason(reason);
-    item.set_ledger(row_.ledger.name());
-    if (!row_.ledger.declaration().dataset().empty())
-      item.add_datasets(row_.ledger.declaration().dataset());
+    item.set_ledger(row_.name());
+    if (!row_.declaration().dataset().empty()) item.add_datasets(row_.declaration().dataset());
     item.set_title(std::move(title));
     item.set_message(std::move(message));
   }
 
   void AddOfWriters() {
-    const v1::Ledger& ledger = row_.ledger;
-    for (const v1::WriterStatus& writer : ledger.writers()) {
+    for (const v1::WriterStatus& writer : row_.head->writers) {
       if (writer.missing_spools().empty() && writer.more_missing_spools() == 0) continue;
       std::string opened;  // the entries that began them
       for (const v1::MissingSpool& spool : writer.missing_spools())
@@ -100,9 +98,9 @@ class OfLedger {
               opened, ")"),
           kMissingSpool);
     }
-    if (ledger.state() == v1::SEALED && ledger.open_writer_count() > 0) {
+    if (row_.state() == v1::SEALED && row_.open_writers > 0) {
       Add(Item::OPEN_WRITERS,
-          absl::StrCat("sealed while ", Counted(ledger.open_writer_count(), "writer", "writers"),
+          absl::StrCat("sealed while ", Counted(row_.open_writers, "writer", "writers"),
                        " had not closed"),
           kOpenWriters);
     }
@@ -116,8 +114,8 @@ class OfLedger {
               ? "spent more than its filter allows"
               : absl::StrCat("spent more than ", spending.budget(), " granted it"),
           kOverspent);
-    } else if (share >= kNearly && row_.ledger.state() != v1::SEALED) {
-      const bool is_budget = row_.ledger.declaration().kind() == v1::BUDGET;
+    } else if (share >= kNearly && row_.state() != v1::SEALED) {
+      const bool is_budget = row_.declaration().kind() == v1::BUDGET;
       Add(Item::NEARLY_SPENT,
           absl::StrCat(Percent(share), is_budget ? " and more of this budget is granted"
                                                  : " and more of its filter is spent"),
@@ -148,7 +146,7 @@ void AddAttention(const LedgerRow& row, absl::Time now, std::vector<Item>& items
   if (summary.has_epsilon() && std::isinf(summary.epsilon().upper()))
     add.Add(Item::NO_BOUND, "epsilon has no bound", kNoBound);
   if (summary.has_refusal()) {
-    const v1::Declaration& declaration = row.ledger.declaration();
+    const v1::Declaration& declaration = row.declaration();
     const bool unfiltered = declaration.parameters() == v1::ADAPTIVE && !declaration.has_filter();
     add.Add(Item::EPSILON_REFUSED, "epsilon is refused",
             unfiltered ? kUnfiltered : absl::StrCat(summary.refusal().message(), "."));
@@ -167,7 +165,7 @@ void AddAttention(const LedgerRow& row, absl::Time now, std::vector<Item>& items
   }
   if (summary.has_spending()) add.AddOfSpending(summary.spending());
   const absl::Time last = absl::FromUnixSeconds(summary.last_entry_time().seconds());
-  if (row.ledger.state() != v1::SEALED && row.ledger.declaration().kind() != v1::BUDGET &&
+  if (row.state() != v1::SEALED && row.declaration().kind() != v1::BUDGET &&
       summary.has_last_entry_time() && now - last >= kSilent) {
     add.Add(Item::SILENT,
             absl::StrCat("open, and no entry since ",

@@ -70,7 +70,7 @@ void DatasetTotals::Fill(const std::vector<LedgerRows>& sets, absl::Time deadlin
         into[set].mutable_refusal()->set_reason(kUnderWay);
       } else if (summary->has_epsilon()) {
         *into[set].mutable_epsilon() = summary->epsilon();
-        const bool adaptive = sets[set][0]->ledger.declaration().parameters() == v1::ADAPTIVE;
+        const bool adaptive = sets[set][0]->declaration().parameters() == v1::ADAPTIVE;
         into[set].set_regime(adaptive ? v1::FILTER : v1::FIXED_PLAN);
       } else {
         *into[set].mutable_refusal() = summary->refusal();
@@ -81,7 +81,7 @@ void DatasetTotals::Fill(const std::vector<LedgerRows>& sets, absl::Time deadlin
     std::vector<uint64_t> numbers, sizes;
     for (const auto& row : sets[set]) {
       numbers.push_back(row->number);
-      sizes.push_back(row->ledger.size());
+      sizes.push_back(row->size());
     }
     Wanted& one = wanted.emplace_back(Wanted{set, DigestOf(numbers), DigestOf(sizes)});
     Total& total = TotalOf(one.key);
@@ -90,7 +90,7 @@ void DatasetTotals::Fill(const std::vector<LedgerRows>& sets, absl::Time deadlin
     }
     total.wanted = one.state;
     tasks_.push_back({one.key, one.state, {}});
-    for (const auto& row : sets[set]) tasks_.back().ledgers.push_back(row->ledger.name());
+    for (const auto& row : sets[set]) tasks_.back().ledgers.push_back(row->name());
   }
   if (!tasks_.empty() && !thread_.joinable() && !stopping_) {
     thread_ = std::thread([this] { Run(); });

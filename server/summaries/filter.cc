@@ -399,7 +399,7 @@ absl::StatusOr<ListOrder> ListOrder::Parse(std::string_view text) {
 ListOrder::Place ListOrder::PlaceOf(const Listed& listed) const {
   Place place;
   if (field_ != nullptr) place.value = field_->of(listed);
-  place.name = listed.ledger->name();
+  place.name = listed.ledger.name();
   return place;
 }
 

@@ -18,12 +18,11 @@ absl::StatusOr<std::vector<std::string>> LedgerFinder::Over(const std::string& d
   RETURN_IF_ERROR(tail_.Refresh(deadline));
   for (const DamagedLedger& damaged : index_.Damaged()) {
     const std::shared_ptr<const LedgerRow> row = index_.Find(damaged.name);
-    if (row == nullptr || row->ledger.declaration().dataset() == dataset) return damaged.status;
+    if (row == nullptr || row->declaration().dataset() == dataset) return damaged.status;
   }
   std::vector<std::string> names;
   for (const auto& row : index_.Of(kAllProjects)) {
-    const v1::Ledger& ledger = row->ledger;
-    if (ledger.declaration().dataset() == dataset) names.push_back(ledger.name());
+    if (row->declaration().dataset() == dataset) names.push_back(row->name());
   }
   return names;
 }
@@ -37,9 +36,8 @@ absl::StatusOr<std::vector<std::string>> LedgerFinder::Find(const std::string& p
   const absl::Time now = absl::Now();
   std::vector<std::string> names;
   for (const auto& row : index_.Of(parent)) {
-    if (IsOfServer(row->ledger.name())) continue;
-    if (wanted.Holds({.ledger = &row->ledger, .summary = row->summary.get(), .now = now}))
-      names.push_back(row->ledger.name());
+    if (IsOfServer(row->name())) continue;
+    if (wanted.Holds({*row, now})) names.push_back(row->name());
   }
   return names;
 }

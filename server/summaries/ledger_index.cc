@@ -11,23 +11,50 @@ namespace {
 constexpr double kNearlyFull = 0.8;
 // Rows lie all over the memory: so many are fetched from it at a time.
 constexpr size_t kAhead = 32;
+// Of a ledger with more writers only so many are kept, which lists show.
+constexpr size_t kListedWriters = 10;
+
+std::shared_ptr<const LedgerHead> WithFewWriters(std::shared_ptr<const LedgerHead> head) {
+  if (head->writers.size() <= kListedWriters + 1) return head;
+  std::map<std::string, v1::WriterStatus> few;
+  for (auto it = head->writers.begin(); few.size() <= kListedWriters; ++it) few[it->writer()] = *it;
+  auto copy = std::make_shared<LedgerHead>(*head);
+  copy->writers = WriterMap(std::move(few));
+  return copy;
+}
 
 }  // namespace
 
+LedgerRow LedgerRow::Of(std::shared_ptr<const LedgerHead> head) {
+  const size_t servers = head->writers.Find("") == nullptr ? 0 : 1;
+  LedgerRow row{.writers = head->writers.size() - servers,
+                .open_writers = head->writers.open() - servers};
+  row.head = WithFewWriters(std::move(head));
+  return row;
+}
+
+v1::Ledger LedgerRow::Described() const {
+  v1::Ledger ledger = Describe(*head, {.limit = kListedWriters});
+  ledger.set_writer_count(writers);
+  ledger.set_open_writer_count(open_writers);
+  return ledger;
+}
+
 void LedgerIndex::NoteSpending(const LedgerRow& row) {
   // Copies are of no budget of this server; of what is not known, the last that was stays.
-  if (row.summary == nullptr || !row.summary->has_spending() || row.ledger.has_import()) return;
+  if (row.summary == nullptr || !row.summary->has_spending() || row.head->first->has_import())
+    return;
   const v1::FilterSpending& spending = row.summary->spending();
-  const std::string& name = row.ledger.name();
-  if (row.ledger.declaration().kind() == v1::BUDGET) {
-    if (row.ledger.state() == v1::OPEN && spending.spent() >= kNearlyFull * spending.bound() &&
+  const std::string& name = row.name();
+  if (row.declaration().kind() == v1::BUDGET) {
+    if (row.state() == v1::OPEN && spending.spent() >= kNearlyFull * spending.bound() &&
         spending.bound() > 0) {
       nearly_full_.insert(name);
     } else {
       nearly_full_.erase(name);
     }
   }
-  const std::string& budget = row.ledger.declaration().budget();
+  const std::string& budget = row.declaration().budget();
   if (budget.empty()) return;
   if (spending.crossed()) {
     overspent_[budget][name] = spending;
@@ -60,36 +87,47 @@ size_t LedgerIndex::nearly_full() const {
 
 void LedgerIndex::Put(std::shared_ptr<LedgerRow> row) {
   NoteSpending(*row);
-  std::shared_ptr<const LedgerRow>& place = rows_[row->ledger.name()];
-  if (place != nullptr) by_change_.erase(place->change);
   row->change = ++changes_;
   by_change_.emplace_hint(by_change_.end(), row->change, row);
-  place = std::move(row);
+  const auto known = rows_.find(row->name());
+  if (known == rows_.end()) {
+    const std::string_view name = row->name();
+    rows_.emplace(name, std::move(row));
+    return;
+  }
+  by_change_.erase(known->second->change);
+  const auto after = std::next(known);
+  auto node = rows_.extract(known);
+  node.key() = row->name();  // the old head may go
+  node.mapped() = std::move(row);
+  rows_.insert(after, std::move(node));
 }
 
 LedgerIndex::Datasets LedgerIndex::NearlyCalled(const std::string& dataset) const {
   absl::ReaderMutexLock lock(&mutex_);
   Datasets near;
   if (datasets_.contains(dataset)) return near;
-  for (const auto& [other, ledgers] : datasets_) {
-    if (AreNearlySame(other, dataset)) near.emplace(other, ledgers);
+  for (const std::string& other : datasets_) {
+    if (AreNearlySame(other, dataset)) near[other];
+  }
+  if (near.empty()) return near;
+  for (const auto& [name, row] : rows_) {
+    const auto place = near.find(row->declaration().dataset());
+    if (place != near.end()) place->second.push_back(row->name());
   }
   return near;
 }
 
-bool LedgerIndex::PutLedger(v1::Ledger ledger) {
+bool LedgerIndex::PutLedger(std::shared_ptr<const LedgerHead> head) {
+  auto row = std::make_shared<LedgerRow>(LedgerRow::Of(std::move(head)));
   absl::MutexLock lock(&mutex_);
-  const auto known = rows_.find(ledger.name());
-  auto row = std::make_shared<LedgerRow>();
-  if (known != rows_.end()) {
-    if (ledger.size() <= known->second->ledger.size()) return false;
+  if (const auto known = rows_.find(row->name()); known != rows_.end()) {
+    if (row->size() <= known->second->size()) return false;
     row->summary = known->second->summary;
     row->number = known->second->number;
-  }
-  row->ledger = std::move(ledger);
-  if (known == rows_.end()) {
+  } else {
     row->number = rows_.size();
-    datasets_[row->ledger.declaration().dataset()].push_back(row->ledger.name());
+    datasets_.insert(row->declaration().dataset());
   }
   Put(std::move(row));
   return true;
@@ -147,11 +185,12 @@ void FetchAhead(const LedgerRows& rows, size_t place) {
   const size_t end = std::min(rows.size(), place + kAhead);
   for (size_t i = place; i < end; ++i) {
     __builtin_prefetch(rows[i]->summary.get());
-    __builtin_prefetch(&rows[i]->ledger.declaration());
-    __builtin_prefetch(rows[i]->ledger.name().data());
+    __builtin_prefetch(rows[i]->head.get());
   }
   for (size_t i = place; i < end; ++i) {
     if (rows[i]->summary != nullptr) __builtin_prefetch(&rows[i]->summary->epsilon());
+    __builtin_prefetch(rows[i]->head->first.get());
+    __builtin_prefetch(rows[i]->name().data());
   }
 }
 

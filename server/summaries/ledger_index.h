@@ -1,5 +1,6 @@
 // All ledgers of the store with their summaries, in memory: what lists, data sets and watches read.
-// About 2 KiB a ledger.
+// What they hold of a ledger is the store's own head, if that is in memory, and a summary: about 1
+// KiB.
 //
 //  1. Derived: the store has the truth. LedgerTail brings the ledgers, Summariser the summaries.
 //  2. A ledger never goes back here: one that is shorter than the one known is passed over.
@@ -13,22 +14,34 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/summary.pb.h"
+#include "ledger/ledger_head.h"
 #include "ledger_store/checkpoint_store.h"
 
 namespace dpledger::server {
 
 // Immutable.
 struct LedgerRow {
-  v1::Ledger ledger;                                 // with a few writers
+  std::shared_ptr<const LedgerHead> head;            // with a few writers
+  uint64_t writers = 0, open_writers = 0;            // of all, but for the server itself
   std::shared_ptr<const v1::LedgerSummary> summary;  // null: there is none yet
   uint64_t change = 0;                               // the number of its last change
   uint64_t number = 0;                               // of the ledger, as long as the process runs
+
+  // Of a ledger without a summary.
+  static LedgerRow Of(std::shared_ptr<const LedgerHead> head);
+  const std::string& name() const { return head->name; }
+  const v1::Declaration& declaration() const { return DeclarationOf(*head); }
+  v1::LedgerState state() const { return head->state; }
+  uint64_t size() const { return head->tree.size(); }
+  // As lists show it, and others.
+  v1::Ledger Described() const;
 };
 using LedgerRows = std::vector<std::shared_ptr<const LedgerRow>>;
 // Of rows that are read in order, before each one: fetches what lists read of the next few, which
@@ -46,7 +59,7 @@ class IndexListener {
 class LedgerIndex {
  public:
   // Whether that was news.
-  bool PutLedger(v1::Ledger ledger);
+  bool PutLedger(std::shared_ptr<const LedgerHead> head);
   // Of a ledger that is there; in place of one of fewer entries.
   void PutSummary(std::shared_ptr<const v1::LedgerSummary> summary);
 
@@ -85,9 +98,10 @@ class LedgerIndex {
   void NoteSpending(const LedgerRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
+  // By the heads' names.
+  std::map<std::string_view, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<const LedgerRow>> by_change_ ABSL_GUARDED_BY(mutex_);
-  Datasets datasets_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> datasets_ ABSL_GUARDED_BY(mutex_);  // that ledgers declare
   // By budget, and by ledger.
   std::map<std::string, std::map<std::string, v1::FilterSpending>> overspent_
       ABSL_GUARDED_BY(mutex_);

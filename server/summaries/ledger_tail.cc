@@ -21,7 +21,6 @@ constexpr absl::Duration kLongestPause = absl::Seconds(1);
 // An append storm is followed in steps of this length.
 constexpr absl::Duration kGather = absl::Milliseconds(50);
 constexpr size_t kPage = 1000;
-constexpr size_t kListedWriters = 10;
 
 }  // namespace
 
@@ -64,11 +63,10 @@ absl::Status LedgerTail::Load() {
   ASSIGN_OR_RETURN(since_, store_.ChangesEnd());
   std::string after;
   while (true) {
-    ASSIGN_OR_RETURN(std::vector<v1::Ledger> page,
-                     store_.List("projects/-", after, kPage, {.limit = kListedWriters}));
+    ASSIGN_OR_RETURN(LedgerHeads page, store_.Heads("projects/", after, kPage));
     if (page.empty()) return absl::OkStatus();
-    after = page.back().name();
-    for (v1::Ledger& ledger : page) index_.PutLedger(std::move(ledger));
+    after = page.back()->name;
+    for (auto& head : page) index_.PutLedger(std::move(head));
   }
 }
 
@@ -80,17 +78,16 @@ absl::Status LedgerTail::Poll() {
   }
   const KnownSizes known = [this](const std::string& name) -> uint64_t {
     const auto row = index_.Find(name);
-    return row == nullptr ? 0 : row->ledger.size();
+    return row == nullptr ? 0 : row->size();
   };
   std::vector<DamagedLedger> damaged;
   while (true) {
-    ASSIGN_OR_RETURN(ChangedLedgers changed,
-                     store_.Changed(since_, kPage, {.limit = kListedWriters}, known));
+    ASSIGN_OR_RETURN(ChangedLedgers changed, store_.Changed(since_, kPage, known));
     damaged.insert(damaged.end(), changed.damaged.begin(), changed.damaged.end());
     std::vector<std::string> names;
-    for (v1::Ledger& ledger : changed.ledgers) {
-      std::string name = ledger.name();
-      if (index_.PutLedger(std::move(ledger))) names.push_back(std::move(name));
+    for (auto& head : changed.heads) {
+      std::string name = head->name;
+      if (index_.PutLedger(std::move(head))) names.push_back(std::move(name));
     }
     since_ = changed.next;
     if (!names.empty()) changed_(names);
@@ -102,9 +99,9 @@ absl::Status LedgerTail::Poll() {
 
 void LedgerTail::TakeDamaged(const std::vector<DamagedLedger>& found) {
   std::erase_if(damaged_, [&](const auto& before) {
-    absl::StatusOr<v1::Ledger> ledger = store_.Get(before.first, {.limit = kListedWriters});
-    if (!ledger.ok()) return false;
-    if (index_.PutLedger(*std::move(ledger))) changed_({before.first});
+    absl::StatusOr<std::shared_ptr<const LedgerHead>> head = store_.Head(before.first);
+    if (!head.ok()) return false;
+    if (index_.PutLedger(*std::move(head))) changed_({before.first});
     return true;
   });
   for (const DamagedLedger& ledger : found) {

@@ -27,107 +27,105 @@ std::vector<std::string> NamesOf(const google::protobuf::EnumDescriptor& type) {
 // A count of the summary; absent without one.
 template <uint64_t (v1::LedgerSummary::*count)() const>
 FieldValue Count(const Listed& of) {
-  if (of.summary == nullptr) return std::monostate();
-  return static_cast<double>((of.summary->*count)());
+  if (of.summary() == nullptr) return std::monostate();
+  return static_cast<double>((of.summary()->*count)());
 }
 
 FieldValue Project(const Listed& of) {
-  const std::string_view name = of.ledger->name();
+  const std::string_view name = of.ledger.name();
   const size_t begin = name.find('/') + 1;  // 0: there is none
   return begin > 0 ? Text(name.substr(begin, name.find('/', begin) - begin)) : std::monostate();
 }
 
-FieldValue Budget(const Listed& of) { return Text(of.ledger->declaration().budget()); }
+FieldValue Budget(const Listed& of) { return Text(of.ledger.declaration().budget()); }
 
 // Runs have none.
 FieldValue Kind(const Listed& of) {
-  const v1::LedgerKind kind = of.ledger->declaration().kind();
+  const v1::LedgerKind kind = of.ledger.declaration().kind();
   if (kind == v1::LEDGER_KIND_UNSPECIFIED) return std::monostate();
   return Text(v1::LedgerKind_Name(kind));
 }
 
 FieldValue Epsilon(const Listed& of) {
-  if (of.summary == nullptr || !of.summary->has_epsilon()) return std::monostate();
-  return of.summary->epsilon().upper();
+  if (of.summary() == nullptr || !of.summary()->has_epsilon()) return std::monostate();
+  return of.summary()->epsilon().upper();
 }
 
 // The share that is left of what the ledger was granted, or of its filter.
 FieldValue Remaining(const Listed& of) {
-  if (of.summary == nullptr || !of.summary->has_spending()) return std::monostate();
-  const v1::FilterSpending& spending = of.summary->spending();
+  if (of.summary() == nullptr || !of.summary()->has_spending()) return std::monostate();
+  const v1::FilterSpending& spending = of.summary()->spending();
   const double bound = spending.budget().empty() ? spending.bound() : spending.granted();
   if (!(bound > 0)) return spending.spent() > 0 ? FieldValue(-1.0) : FieldValue();
   return 1 - spending.spent() / bound;
 }
 
 FieldValue LastEntry(const Listed& of) {
-  if (of.summary == nullptr || !of.summary->has_last_entry_time()) return std::monostate();
-  return TimeOf(of.summary->last_entry_time());
+  if (of.summary() == nullptr || !of.summary()->has_last_entry_time()) return std::monostate();
+  return TimeOf(of.summary()->last_entry_time());
 }
 
 FieldValue Age(const Listed& of) {
-  if (of.summary == nullptr || !of.summary->has_compute_time()) return std::monostate();
-  return of.now - TimeOf(of.summary->compute_time());
+  if (of.summary() == nullptr || !of.summary()->has_compute_time()) return std::monostate();
+  return of.now - TimeOf(of.summary()->compute_time());
 }
 
 template <const std::string& (v1::LedgerSummary::*text)() const>
 FieldValue SummaryText(const Listed& of) {
-  if (of.summary == nullptr) return std::monostate();
-  return Text((of.summary->*text)());
+  if (of.summary() == nullptr) return std::monostate();
+  return Text((of.summary()->*text)());
 }
 
 std::vector<ListedField> MakeFields() {
   using S = v1::LedgerSummary;
   return {
-      {"name", FieldKind::kText, [](const Listed& of) { return Text(of.ledger->name()); }, {}},
+      {"name", FieldKind::kText, [](const Listed& of) { return Text(of.ledger.name()); }, {}},
       {"project", FieldKind::kText, Project, {}},
       {"dataset",
        FieldKind::kText,
-       [](const Listed& of) { return Text(of.ledger->declaration().dataset()); },
+       [](const Listed& of) { return Text(of.ledger.declaration().dataset()); },
        {}},
       {"unit",
        FieldKind::kText,
-       [](const Listed& of) { return Text(of.ledger->declaration().unit_of_privacy()); },
+       [](const Listed& of) { return Text(of.ledger.declaration().unit_of_privacy()); },
        {}},
       {"budget", FieldKind::kText, Budget, {}},
       {"kind", FieldKind::kChoice, Kind, NamesOf(*v1::LedgerKind_descriptor())},
       {"creator",
        FieldKind::kText,
-       [](const Listed& of) { return Text(of.ledger->creator()); },
+       [](const Listed& of) { return Text(of.ledger.head->first->caller()); },
        {}},
       {"adjacency", FieldKind::kChoice,
        [](const Listed& of) {
-         return Text(v1::Adjacency_Name(of.ledger->declaration().adjacency()));
+         return Text(v1::Adjacency_Name(of.ledger.declaration().adjacency()));
        },
        NamesOf(*v1::Adjacency_descriptor())},
       {"parameters", FieldKind::kChoice,
        [](const Listed& of) {
-         return Text(v1::Parameters_Name(of.ledger->declaration().parameters()));
+         return Text(v1::Parameters_Name(of.ledger.declaration().parameters()));
        },
        NamesOf(*v1::Parameters_descriptor())},
       {"state", FieldKind::kChoice,
-       [](const Listed& of) { return Text(v1::LedgerState_Name(of.ledger->state())); },
+       [](const Listed& of) { return Text(v1::LedgerState_Name(of.ledger.state())); },
        NamesOf(*v1::LedgerState_descriptor())},
       {"size",
        FieldKind::kNumber,
-       [](const Listed& of) { return FieldValue(static_cast<double>(of.ledger->size())); },
+       [](const Listed& of) { return FieldValue(static_cast<double>(of.ledger.size())); },
        {}},
       {"open_writers",
        FieldKind::kNumber,
-       [](const Listed& of) {
-         return FieldValue(static_cast<double>(of.ledger->open_writer_count()));
-       },
+       [](const Listed& of) { return FieldValue(static_cast<double>(of.ledger.open_writers)); },
        {}},
       {"create_time",
        FieldKind::kTime,
-       [](const Listed& of) { return FieldValue(TimeOf(of.ledger->create_time())); },
+       [](const Listed& of) { return FieldValue(of.ledger.head->create_time); },
        {}},
       {"epsilon", FieldKind::kNumber, Epsilon, {}},
       {"remaining", FieldKind::kNumber, Remaining, {}},
       {"delta",
        FieldKind::kNumber,
        [](const Listed& of) {
-         return of.summary == nullptr ? FieldValue() : FieldValue(of.summary->delta());
+         return of.summary() == nullptr ? FieldValue() : FieldValue(of.summary()->delta());
        },
        {}},
       {"method", FieldKind::kText, SummaryText<&S::method>, {}},
@@ -135,7 +133,7 @@ std::vector<ListedField> MakeFields() {
       {"refused",
        FieldKind::kText,
        [](const Listed& of) {
-         return of.summary == nullptr ? FieldValue() : Text(of.summary->refusal().reason());
+         return of.summary() == nullptr ? FieldValue() : Text(of.summary()->refusal().reason());
        },
        {}},
       {"rounds", FieldKind::kNumber, Count<&S::rounds>, {}},

@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/summary.pb.h"
+#include "server/summaries/ledger_index.h"
 
 namespace dpledger::server {
 
 // A ledger as a filter sees it.
 struct Listed {
-  const v1::Ledger* ledger = nullptr;
-  const v1::LedgerSummary* summary = nullptr;  // null: there is none yet
+  const LedgerRow& ledger;
   absl::Time now;
+
+  const v1::LedgerSummary* summary() const { return ledger.summary.get(); }  // null: there is none
 };
 
 enum class FieldKind {

@@ -68,16 +68,23 @@ bool IsOf(const std::string& ledger, const std::string& parent) {
                           parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/"));
 }
 
-size_t BytesOf(const LedgerRow& row) {
-  return row.ledger.ByteSizeLong() + (row.summary == nullptr ? 0 : row.summary->ByteSizeLong());
-}
+// A ledger as answers show it.
+struct Shown {
+  explicit Shown(const LedgerRow& row) : ledger(row.Described()), summary(row.summary.get()) {}
 
-template <typename Response>
-void Add(const LedgerRow& row, Response& response) {
-  *response.add_ledgers() = row.ledger;
-  v1::LedgerSummary& summary = *response.add_summaries();
-  if (row.summary != nullptr) summary = *row.summary;
-}
+  size_t bytes() const {
+    return ledger.ByteSizeLong() + (summary == nullptr ? 0 : summary->ByteSizeLong());
+  }
+  template <typename Response>
+  void AddTo(Response& response) && {
+    *response.add_ledgers() = std::move(ledger);
+    v1::LedgerSummary& added = *response.add_summaries();
+    if (summary != nullptr) added = *summary;
+  }
+
+  v1::Ledger ledger;
+  const v1::LedgerSummary* summary;  // the row's
+};
 
 // A data set, of one ledger after the other.
 struct DatasetRows {
@@ -89,11 +96,11 @@ struct DatasetRows {
 
   void Add(const std::shared_ptr<const LedgerRow>& row) {
     rows.push_back(row);
-    const v1::Declaration& declaration = row->ledger.declaration();
+    const v1::Declaration& declaration = row->declaration();
     units.insert(declaration.unit_of_privacy());
     adjacencies.insert(declaration.adjacency());
     dataset.set_ledger_count(dataset.ledger_count() + 1);
-    if (row->ledger.state() != v1::SEALED) dataset.set_open_count(dataset.open_count() + 1);
+    if (row->state() != v1::SEALED) dataset.set_open_count(dataset.open_count() + 1);
     const v1::LedgerSummary* const summary = row->summary.get();
     if (summary == nullptr) return;
     if (summary->has_refusal()) dataset.set_refused_count(dataset.refused_count() + 1);
@@ -164,17 +171,17 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
     found.erase(end, found.end());
   };
   const std::string after(order.by_name() ? token.last.name : "");
-  RETURN_IF_ERROR(ForEachVisible(
-      request.parent(), after, call, [&](const std::shared_ptr<const LedgerRow>& row) {
-        const Listed listed = {&row->ledger, row->summary.get(), token.now};
-        if (!filter.Holds(listed)) return true;
-        const ListOrder::Place place = order.PlaceOf(listed);
-        if (!is_first && !order.Before(token.last, place)) return true;
-        found.push_back({place, row});
-        if (order.by_name()) return found.size() <= page_size;
-        if (found.size() >= 2 * (page_size + 1)) keep_first();
-        return true;
-      }));
+  RETURN_IF_ERROR(ForEachVisible(request.parent(), after, call,
+                                 [&](const std::shared_ptr<const LedgerRow>& row) {
+                                   const Listed listed = {*row, token.now};
+                                   if (!filter.Holds(listed)) return true;
+                                   const ListOrder::Place place = order.PlaceOf(listed);
+                                   if (!is_first && !order.Before(token.last, place)) return true;
+                                   found.push_back({place, row});
+                                   if (order.by_name()) return found.size() <= page_size;
+                                   if (found.size() >= 2 * (page_size + 1)) keep_first();
+                                   return true;
+                                 }));
   keep_first();
   if (!order.by_name()) std::sort(found.begin(), found.end(), before);
 
@@ -183,12 +190,13 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
       TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
   size_t bytes = 0;
   for (size_t i = 0; i < found.size(); ++i) {
-    bytes += BytesOf(*found[i].row);
+    Shown shown(*found[i].row);
+    bytes += shown.bytes();
     if (i == page_size || (i > 0 && bytes > kMaxAnswerBytes)) {
       response.set_next_page_token(ToText({found[i - 1].place, token.now}, request));
       break;
     }
-    Add(*found[i].row, response);
+    std::move(shown).AddTo(response);
   }
   for (const DamagedLedger& ledger : DamagedOf(request.parent(), call)) {
     v1::DamagedLedger& damaged = *response.add_damaged();
@@ -218,10 +226,10 @@ absl::Status ListingService::ForEachVisible(const std::string& parent, const std
       return absl::DeadlineExceededError("the list was not done within the call's deadline");
     }
     rows = index_.Of(parent, last, kLooked);
-    if (!rows.empty()) last = rows.back()->ledger.name();
+    if (!rows.empty()) last = rows.back()->name();
     for (size_t i = 0; i < rows.size(); ++i) {
       FetchAhead(rows, i);
-      if (!may_list_(call.caller, rows[i]->ledger.name())) continue;
+      if (!may_list_(call.caller, rows[i]->name())) continue;
       if (!take(rows[i])) return absl::OkStatus();
     }
   } while (rows.size() == kLooked);
@@ -236,8 +244,8 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   std::map<std::string, DatasetRows> by_name;
   RETURN_IF_ERROR(
       ForEachVisible(request.parent(), "", call, [&](const std::shared_ptr<const LedgerRow>& row) {
-        if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
-        by_name[row->ledger.declaration().dataset()].Add(row);
+        if (IsOfServer(row->name())) return true;  // it says nothing of any data
+        by_name[row->declaration().dataset()].Add(row);
         return true;
       }));
   v1::ListDatasetsResponse response;
@@ -279,8 +287,8 @@ std::vector<v1::DatasetSummary> ListingService::Totals(std::map<std::string, Led
 void ListingService::BeginTotals() {
   std::map<std::string, LedgerRows> by_name;
   for (std::shared_ptr<const LedgerRow>& row : index_.Of("projects/-")) {
-    if (IsOfServer(row->ledger.name())) continue;
-    by_name[row->ledger.declaration().dataset()].push_back(std::move(row));
+    if (IsOfServer(row->name())) continue;
+    by_name[row->declaration().dataset()].push_back(std::move(row));
   }
   Totals(std::move(by_name), absl::InfinitePast());
 }
@@ -295,13 +303,12 @@ absl::StatusOr<ListingService::Examined> ListingService::Attention(const std::st
   std::map<std::string, std::set<std::string>> projects_of;  // by data set
   RETURN_IF_ERROR(
       ForEachVisible(parent, "", call, [&](const std::shared_ptr<const LedgerRow>& row) {
-        if (IsOfServer(row->ledger.name())) return true;  // it says nothing of any data
+        if (IsOfServer(row->name())) return true;  // it says nothing of any data
         AddAttention(*row, now, items);
-        if (row->summary == nullptr || row->summary->size() < row->ledger.size())
-          ++found.unexamined;
-        const std::string& name = row->ledger.name();
-        projects_of[row->ledger.declaration().dataset()].insert(name.substr(0, name.find('/', 9)));
-        by_name[row->ledger.declaration().dataset()].push_back(row);
+        if (row->summary == nullptr || row->summary->size() < row->size()) ++found.unexamined;
+        const std::string& name = row->name();
+        projects_of[row->declaration().dataset()].insert(name.substr(0, name.find('/', 9)));
+        by_name[row->declaration().dataset()].push_back(row);
         return true;
       }));
   // As far as they are known.
@@ -435,11 +442,12 @@ std::optional<v1::WatchLedgersResponse> LedgerWatch::Next(bool& more) {
       break;
     }
     seen_ = row->change;
-    const std::string& name = row->ledger.name();
+    const std::string& name = row->name();
     if (!IsOf(name, parent_) || !service_.may_list_(caller_, name)) continue;
-    if (filter_.Holds({&row->ledger, row->summary.get(), now})) {
-      bytes += BytesOf(*row);
-      Add(*row, response);
+    if (filter_.Holds({*row, now})) {
+      Shown shown(*row);
+      bytes += shown.bytes();
+      std::move(shown).AddTo(response);
     } else {
       // Whether it was found before, who watches knows: a list of that for each watch is memory.
       bytes += name.size();

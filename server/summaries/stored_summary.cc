@@ -32,14 +32,15 @@ absl::StatusOr<v1::LedgerSummary> FromRow(const merkle::Authenticator& key, cons
   return summary;
 }
 
-bool Fits(const v1::LedgerSummary& summary, const v1::Ledger& ledger) {
-  return summary.size() < ledger.size() ||
-         (summary.size() == ledger.size() && summary.root_hash() == ledger.root_hash());
+bool Fits(const v1::LedgerSummary& summary, const LedgerHead& ledger) {
+  return summary.size() < ledger.tree.size() ||
+         (summary.size() == ledger.tree.size() &&
+          summary.root_hash() == merkle::ToBytes(ledger.tree.Root()));
 }
 
-bool IsCurrent(const v1::LedgerSummary* summary, const v1::Ledger& ledger, double delta) {
-  return summary != nullptr && summary->size() == ledger.size() &&
-         summary->root_hash() == ledger.root_hash() && summary->delta() == delta;
+bool IsCurrent(const v1::LedgerSummary* summary, const LedgerHead& ledger, double delta) {
+  return summary != nullptr && summary->size() == ledger.tree.size() && summary->delta() == delta &&
+         Fits(*summary, ledger);
 }
 
 }  // namespace dpledger::server

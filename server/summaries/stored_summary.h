@@ -3,8 +3,8 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/summary.pb.h"
+#include "ledger/ledger_head.h"
 #include "ledger_store/store.h"
 #include "merkle/authenticator.h"
 
@@ -20,9 +20,9 @@ absl::StatusOr<v1::LedgerSummary> FromRow(const merkle::Authenticator& key, cons
 
 // Whether the summary is of this very ledger as far as the two can be compared: not of more entries
 // than it has, and of its root where it covers all of them.
-bool Fits(const v1::LedgerSummary& summary, const v1::Ledger& ledger);
+bool Fits(const v1::LedgerSummary& summary, const LedgerHead& ledger);
 // Whether it says what would be computed now: of all entries, at this δ. A summary of an older
 // version of the software stays until the ledger goes on, or somebody asks again.
-bool IsCurrent(const v1::LedgerSummary* summary, const v1::Ledger& ledger, double delta);
+bool IsCurrent(const v1::LedgerSummary* summary, const LedgerHead& ledger, double delta);
 
 }  // namespace dpledger::server

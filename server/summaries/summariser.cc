@@ -75,8 +75,8 @@ void Summariser::TakeRow(const SummaryRow& row) {
   const std::shared_ptr<const LedgerRow> known = index_.Find(row.ledger);
   if (known == nullptr) return;
   // A row that another server wrote for entries that are not known here yet is no forgery.
-  if (summary.ok() && summary->size() > known->ledger.size()) return;
-  if (summary.ok() && Fits(*summary, known->ledger)) {
+  if (summary.ok() && summary->size() > known->size()) return;
+  if (summary.ok() && Fits(*summary, *known->head)) {
     if (known->summary != nullptr && known->summary->size() >= summary->size()) return;
     index_.PutSummary(std::make_shared<const v1::LedgerSummary>(*std::move(summary)));
     return;
@@ -100,8 +100,8 @@ absl::Status Summariser::Load() {
     LogDropped();
   }
   for (const auto& row : index_.Of("projects/-")) {
-    if (!IsCurrent(row->summary.get(), row->ledger, delta()))
-      Note(row->ledger.name(), absl::InfinitePast());
+    if (!IsCurrent(row->summary.get(), *row->head, delta()))
+      Note(row->name(), absl::InfinitePast());
   }
   return absl::OkStatus();
 }
@@ -116,7 +116,7 @@ void Summariser::OnAnswer(const v1::ComputeEpsilonRequest& request,
   if (!IsSummaryQuestion(request, delta())) return;
   const std::string& ledger = request.subject().ledgers(0);
   const std::shared_ptr<const LedgerRow> row = index_.Find(ledger);
-  if (row == nullptr || IsCurrent(row->summary.get(), row->ledger, delta())) return;
+  if (row == nullptr || IsCurrent(row->summary.get(), *row->head, delta())) return;
   Note(ledger, absl::Now(), std::make_shared<const v1::ComputeEpsilonResponse>(response));
 }
 
@@ -167,14 +167,15 @@ void Summariser::TakeStored(const std::vector<Due>& due) {
 
 void Summariser::Compute(const Due& due, std::vector<SummaryRow>& rows) {
   const std::shared_ptr<const LedgerRow> row = index_.Find(due.first);
-  if (row == nullptr || IsCurrent(row->summary.get(), row->ledger, delta())) return;
+  if (row == nullptr || IsCurrent(row->summary.get(), *row->head, delta())) return;
   absl::StatusOr<v1::LedgerSummary> summary = absl::NotFoundError("not made yet");
   if (due.second != nullptr) {
-    summary = Summarise(store_, row->ledger, delta(), *due.second, row->summary.get(), absl::Now());
+    summary =
+        Summarise(store_, row->Described(), delta(), *due.second, row->summary.get(), absl::Now());
   }
-  if (!summary.ok() || !IsCurrent(&*summary, row->ledger, delta())) {
-    summary = Summarise(store_, row->ledger, delta(), ask_(SummaryQuestion(due.first, delta())),
-                        row->summary.get(), absl::Now());
+  if (!summary.ok() || !IsCurrent(&*summary, *row->head, delta())) {
+    summary = Summarise(store_, row->Described(), delta(),
+                        ask_(SummaryQuestion(due.first, delta())), row->summary.get(), absl::Now());
   }
   if (!summary.ok()) {
     Note(due.first, absl::Now() + kTryAgain);

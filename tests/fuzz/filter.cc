@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "tests/fuzz/target.h"
+#include "tests/server/row_of.h"
 
 namespace dpledger::fuzz {
 
@@ -21,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   summary.set_delta(1e-5);
   summary.set_rounds(10);
   const absl::Time now = absl::FromUnixSeconds(1795341600);
-  const Listed known = {.ledger = &ledger, .summary = &summary, .now = now};
-  const Listed unknown = {.ledger = &ledger, .summary = nullptr, .now = now};
+  const LedgerRow with_summary = RowOf(ledger, summary), without = RowOf(ledger, std::nullopt);
+  const Listed known = {with_summary, now}, unknown = {without, now};
 
   if (const auto order = ListOrder::Parse(input); order.ok()) {
     const ListOrder::Place a = order->PlaceOf(known), b = order->PlaceOf(unknown);

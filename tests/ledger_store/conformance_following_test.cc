@@ -29,12 +29,11 @@ std::map<std::string, uint64_t> Changed(LedgerStore& store, uint64_t& since, siz
                                         const KnownSizes& known = {}) {
   std::map<std::string, uint64_t> changed;
   while (true) {
-    const auto step = store.Changed(since, limit, {.limit = 1}, known);
+    const auto step = store.Changed(since, limit, known);
     EXPECT_TRUE(step.ok()) << step.status();
-    for (const v1::Ledger& ledger : step->ledgers) {
-      EXPECT_LE(ledger.writers_size(), 1);
-      EXPECT_EQ(ledger.root_hash(), store.Get(ledger.name())->root_hash());
-      changed[ledger.name()] = ledger.size();
+    for (const auto& head : step->heads) {
+      EXPECT_EQ(Describe(*head).SerializeAsString(), store.Get(head->name)->SerializeAsString());
+      changed[head->name] = head->tree.size();
     }
     since = step->next;
     if (!step->more) return changed;

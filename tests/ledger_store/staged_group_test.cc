@@ -38,9 +38,10 @@ class EntriesInMemory : public LedgerReader {
     return std::vector<std::string>(all.begin() + static_cast<ptrdiff_t>(begin),
                                     all.begin() + static_cast<ptrdiff_t>(end));
   }
-  absl::StatusOr<v1::Ledger> Get(const std::string&, const WriterRange&) override { throw None(); }
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string&, const std::string&, size_t,
-                                               const WriterRange&) override {
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string&) override {
+    throw None();
+  }
+  absl::StatusOr<LedgerHeads> Heads(const std::string&, const std::string&, size_t) override {
     throw None();
   }
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string&) override { throw None(); }

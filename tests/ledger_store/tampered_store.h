@@ -39,12 +39,12 @@ class TamperedStore : public LedgerStore, public CheckpointStore {
                                     const std::string& caller) override {
     return store_.Create(request, caller);
   }
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
-    return store_.Get(name, writers);
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
+    return store_.Head(name);
   }
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) override {
-    return store_.List(parent, after, limit, writers);
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override {
+    return store_.Heads(prefix, after, limit);
   }
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
     return store_.CountDeclaring(dataset);

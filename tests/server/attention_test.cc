@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/row_of.h"
 
 namespace dpledger::server {
 namespace {
@@ -33,9 +34,8 @@ class AttentionOfLedger : public ::testing::Test {
     summary_.mutable_last_entry_time()->set_seconds(absl::ToUnixSeconds(kNow) - 60);
   }
   std::vector<Item> Items() const {
-    LedgerRow row{ledger_, std::make_shared<v1::LedgerSummary>(summary_)};
     std::vector<Item> items;
-    AddAttention(row, kNow, items);
+    AddAttention(RowOf(ledger_, summary_), kNow, items);
     return items;
   }
   // The one item that there is then, of this reason.
@@ -56,9 +56,8 @@ class AttentionOfLedger : public ::testing::Test {
 TEST_F(AttentionOfLedger, IsNothingWhereAllIsWell) { EXPECT_THAT(Items(), IsEmpty()); }
 
 TEST_F(AttentionOfLedger, IsNothingOfTheLedgerWithoutASummary) {
-  LedgerRow row{ledger_, nullptr};
   std::vector<Item> items;
-  AddAttention(row, kNow, items);
+  AddAttention(RowOf(ledger_, std::nullopt), kNow, items);
   EXPECT_THAT(items, IsEmpty());
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/summaries/ledger_index.h"
+#include "tests/server/row_of.h"
 
 namespace dpledger::server {
 namespace {
@@ -62,7 +63,7 @@ TEST(DatasetNames, AreThoseOfLedgers) {
     ledger.set_name(name);
     ledger.set_size(1);
     ledger.mutable_declaration()->set_dataset(dataset);
-    index.PutLedger(std::move(ledger));
+    index.PutLedger(HeadOf(ledger));
   }
   EXPECT_EQ(index.NearlyCalled("adul"), (LedgerIndex::Datasets{{"adult", {"a"}}}));
   EXPECT_EQ(index.NearlyCalled("adult2"),
@@ -93,7 +94,7 @@ TEST(LedgerIndex, KnowsBudgetsThatAreNearlyFullOrOverspent) {
     ledger.set_state(state);
     if (name == "b") ledger.mutable_declaration()->set_kind(v1::BUDGET);
     if (name != "b") ledger.mutable_declaration()->set_budget("b");
-    index.PutLedger(std::move(ledger));
+    index.PutLedger(HeadOf(ledger));
     auto summary = std::make_shared<v1::LedgerSummary>();
     summary->set_ledger(name);
     summary->set_size(size);

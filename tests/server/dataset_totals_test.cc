@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "tests/server/row_of.h"
 
 namespace dpledger::server {
 namespace {
@@ -21,7 +22,7 @@ TEST(DatasetTotals, AreNotWaitedForBehindALongQueue) {
   });
   std::vector<LedgerRows> sets(2);
   for (uint64_t number = 0; number < kMostAwaited; ++number) {
-    const auto row = std::make_shared<LedgerRow>();
+    const auto row = std::make_shared<LedgerRow>(RowOf({}, std::nullopt));
     row->number = number;
     sets[number % 2].push_back(row);
   }

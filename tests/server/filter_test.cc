@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/ledger_store/requests.h"
+#include "tests/server/row_of.h"
 
 namespace dpledger::server {
 namespace {
@@ -25,7 +26,8 @@ const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 struct Sample {
   v1::Ledger ledger;
   std::optional<v1::LedgerSummary> summary;
-  Listed listed() const { return {&ledger, summary.has_value() ? &*summary : nullptr, kNow}; }
+  mutable LedgerRow row = {};
+  Listed listed() const { return {row = RowOf(ledger, summary), kNow}; }
 };
 
 Sample Adult() {

@@ -107,12 +107,12 @@ class WatchedStore : public LedgerStore {
                                     const std::string& caller) override {
     return store_->Create(request, caller);
   }
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
-    return store_->Get(name, writers);
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
+    return store_->Head(name);
   }
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) override {
-    return store_->List(parent, after, limit, writers);
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override {
+    return store_->Heads(prefix, after, limit);
   }
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
     return store_->CountDeclaring(dataset);
@@ -153,9 +153,9 @@ class WatchedStore : public LedgerStore {
       const std::vector<std::string>& ledgers) override {
     return store_->ReadSummaries(ledgers);
   }
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit, const WriterRange& writers,
+  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
                                          const KnownSizes& known) override {
-    return store_->Changed(since, limit, writers, known);
+    return store_->Changed(since, limit, known);
   }
   absl::StatusOr<uint64_t> ChangesEnd() override { return store_->ChangesEnd(); }
   void Observe(StoreObserver* observer) override { store_->Observe(observer); }

@@ -196,21 +196,18 @@ absl::StatusOr<v1::Receipt> ClusterStore::Grant(const GrantAtSize& grant,
   return Submit(Operation(grant, caller));
 }
 
-absl::StatusOr<v1::Ledger> ClusterStore::Get(const std::string& name, const WriterRange& writers) {
-  ASSIGN_OR_RETURN(const auto head, Load(cluster_.primary, name));
-  return Describe(*head, writers);
+absl::StatusOr<std::shared_ptr<const LedgerHead>> ClusterStore::Head(const std::string& name) {
+  return Load(cluster_.primary, name);
 }
 
-absl::StatusOr<std::vector<v1::Ledger>> ClusterStore::List(const std::string& parent,
-                                                           const std::string& after, size_t limit,
-                                                           const WriterRange& writers) {
-  const std::string prefix = parent == "projects/-" ? "projects/" : parent + "/ledgers/";
-  std::vector<v1::Ledger> ledgers;
+absl::StatusOr<LedgerHeads> ClusterStore::Heads(const std::string& prefix, const std::string& after,
+                                                size_t limit) {
+  LedgerHeads heads;
   for (const auto& [name, rows] : cluster_.primary.heads) {
-    if (name <= after || !absl::StartsWith(name, prefix) || ledgers.size() >= limit) continue;
-    ASSIGN_OR_RETURN(ledgers.emplace_back(), Get(name, writers));
+    if (name <= after || !absl::StartsWith(name, prefix) || heads.size() >= limit) continue;
+    ASSIGN_OR_RETURN(heads.emplace_back(), Load(cluster_.primary, name));
   }
-  return ledgers;
+  return heads;
 }
 
 absl::StatusOr<std::vector<std::string>> ClusterStore::Read(const std::string& name, uint64_t first,

@@ -96,9 +96,9 @@ class ClusterStore : public LedgerStore, public CheckpointStore {
 
   using LedgerReader::Get;
   using LedgerReader::List;
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override;
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) override;
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override;
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override;
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override;
   absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override;

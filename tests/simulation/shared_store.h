@@ -36,14 +36,12 @@ class SharedStore : public LedgerStore, public CheckpointStore {
   SharedStore(LedgerStore& store, Lease& lease, Clock& clock, Options options)
       : store_(store), lease_(lease), clock_(clock), options_(std::move(options)) {}
 
-  using LedgerReader::Get;
-  using LedgerReader::List;
-  absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers) override {
-    return store_.Get(name, writers);
+  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
+    return store_.Head(name);
   }
-  absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
-                                               size_t limit, const WriterRange& writers) override {
-    return store_.List(parent, after, limit, writers);
+  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
+                                    size_t limit) override {
+    return store_.Heads(prefix, after, limit);
   }
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
