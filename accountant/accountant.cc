@@ -22,6 +22,8 @@ namespace {
 // Work on the loss grid: a third of a second; and the least share of the budget that is kept for
 // the bound asked for last.
 constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
+// Above this ε no loss grid of pairs is tried: none reaches so far, and to find that out takes long.
+constexpr double kBeyondGrids = 1e4;
 // The share of the budget for the composition above another, if one below is asked about too.
 constexpr double kOfAbove = 0.6;
 constexpr char kOutOfReach[] =
@@ -296,11 +298,22 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
   }
   std::optional<Answer> beside;
   if (method == Method::kBest) {
+    bool narrow = true;  // what is known of the rest
     const auto ask = [&](const Question& question, const Composition& rest) {
-      return Ask(question, [&](Asking& asking) { return asking.Known(method, rest); });
+      auto known = Ask(question, [&](Asking& asking) { return asking.Known(method, rest); });
+      narrow = narrow && known.ok() && Met(*known);
+      return known;
     };
     ASSIGN_OR_RETURN(beside, BesideSeen(question_, composition, ask));
-    if (beside.has_value() && Met(*beside)) return *beside;
+    // No other bound on the whole is narrower than that on the rest.
+    const bool enough = beside.has_value() && std::isfinite(beside->value.upper()) &&
+                        (!narrow || beside->value.RelativeGap() <= 4 * options_.relative_gap);
+    if (enough) return *beside;
+    if (question_.epsilon() && beside.has_value() && beside->value.lower() > kBeyondGrids &&
+        !composition.OnlyGaussians()) {
+      ASSIGN_OR_RETURN(Answer by_rdp, ByRdp(composition));
+      return And(std::move(beside), std::move(by_rdp));
+    }
   }
   ASSIGN_OR_RETURN(Answer answer, IsExact(composition) ? Exactly(method, composition)
                                                        : Between(method, composition));

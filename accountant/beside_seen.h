@@ -15,8 +15,8 @@ namespace dpledger::accountant {
 // Answers a question in one direction about a composition, which may be empty.
 using AskRest = std::function<absl::StatusOr<Answer>(const Question&, const Composition&)>;
 
-// nullopt where there are no such steps, or (ε for a δ) where a record is in some sample with
-// probability δ or more.
+// nullopt where there are no such steps. Unbounded from above (ε for a δ) where a record is in some
+// sample with probability δ or more.
 absl::StatusOr<std::optional<Answer>> BesideSeen(const Question& question,
                                                  const Composition& composition,
                                                  const AskRest& ask);
