@@ -1,5 +1,7 @@
 // Rounds of sum queries, by sampling scheme.
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -18,6 +20,24 @@ constexpr char kNoFewerRecords[] =
     "records, from which each batch was drawn";
 
 Interval Half(Interval z) { return {z.lower() / 2, z.upper() / 2}; }  // exact
+
+// Noises whose intervals overlap are one, up to rounding: two queries of σ 2 in a round, and one of
+// √2.
+NoiseCounts TakenAlike(const NoiseCounts& noises) {
+  NoiseCounts taken;
+  for (const auto& [z, count] : noises) {
+    const bool alike = !taken.empty() && z.first <= taken.rbegin()->first.second;
+    if (!alike) {
+      taken.emplace(z, count);
+      continue;
+    }
+    auto same = taken.extract(std::prev(taken.end()));
+    same.key().second = std::fmax(same.key().second, z.second);
+    same.mapped() += count;
+    taken.insert(std::move(same));
+  }
+  return taken;
+}
 
 absl::StatusOr<RoundNoise> NoiseOf(const Round& round) {
   RoundNoise noise;
@@ -52,9 +72,10 @@ absl::Status Resolver::AddRounds(const std::vector<History::CountedRound>& round
   }
   DescribePopulations(rounds);
   for (const auto& [key, noises] : std::exchange(disjoint_, {}))
-    RETURN_IF_ERROR(AddDisjoint(key.rounds, noises));
+    RETURN_IF_ERROR(AddDisjoint(key.rounds, TakenAlike(noises)));
   std::map<std::string, FixedBins, std::less<>> fixed;
-  for (const auto& [key, noises] : std::exchange(allocated_, {})) {
+  for (const auto& [key, counted] : std::exchange(allocated_, {})) {
+    const NoiseCounts noises = TakenAlike(counted);
     if (key.fixed_bins) {
       FixedBins& run = fixed[std::string(History::WriterOf(key.owner))];
       run[{key.rounds, key.contributions}].push_back(noises);

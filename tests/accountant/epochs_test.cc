@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "accountant/accountant.h"
 #include "accountant/filter/filter.h"
@@ -192,6 +194,30 @@ TEST(Epochs, UnevenNoiseIsBoundedFromBothSides) {
 
 // Once answered [2.18877, 2.18894]. One Poisson round of rate 0.1 and z = 1 beside one unsampled
 // Gaussian of z = 8 cost 1.727, and are at least as revealing.
+// Two queries of σ 2 have the noise of one of √2, whose double is next to theirs.
+TEST(Epochs, RoundsOfOneNoiseByTwoRoadsAreAlike) {
+  for (const SamplingScheme& scheme :
+       {SamplingScheme{0, RandomAllocation{4, 0}}, SamplingScheme{0, DisjointBatches{4, 0}}}) {
+    const auto epoch = [&](const std::vector<std::vector<double>>& noises) {
+      History history;
+      for (size_t i = 0; i < noises.size(); ++i) {
+        history.Add("w", SamplingEvent{i, scheme});
+        for (size_t query = 0; query < noises[i].size(); ++query)
+          history.Add("w", SumQueryEvent{i, {std::string(1, 'a' + query), 1, noises[i][query]}});
+      }
+      const auto composition = Resolve(history, Adjacency::kZeroOut);
+      EXPECT_TRUE(composition.ok()) << composition.status();
+      EXPECT_THAT(composition->warnings, IsEmpty());
+      return EpsilonOf(*composition);
+    };
+    const double root = std::sqrt(2.0);
+    const Interval one_way = epoch({{root}, {root}, {root}, {root}});
+    const Interval both_ways = epoch({{2, 2}, {root}, {2, 2}, {root}});
+    EXPECT_LT(both_ways.RelativeGap(), 1e-3);
+    EXPECT_NEAR(both_ways.upper(), one_way.upper(), 1e-6 * one_way.upper());
+  }
+}
+
 TEST(Epochs, OneRoundOfLittleNoiseIsNotTakenForAll) {
   std::vector<double> noises(10, 8);
   noises[3] = 1;
