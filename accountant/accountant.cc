@@ -22,7 +22,8 @@ namespace {
 // Work on the loss grid: a third of a second; and the least share of the budget that is kept for
 // the bound asked for last.
 constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
-// Above this ε no loss grid of pairs is tried: none reaches so far, and to find that out takes long.
+// Above this ε no loss grid of pairs is tried: none reaches so far, and to find that out takes
+// long.
 constexpr double kBeyondGrids = 1e4;
 // The share of the budget for the composition above another, if one below is asked about too.
 constexpr double kOfAbove = 0.6;
