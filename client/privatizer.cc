@@ -66,6 +66,7 @@ absl::Status Privatizer::BeginStep(Sampler& sampler, uint64_t draw) {
   RETURN_IF_ERROR(call.CheckAlone(kThis));
   ASSIGN_OR_RETURN(const Sampler::Drawn drawn, sampler.Waiting(draw));
   RETURN_IF_ERROR(recorder_->CheckEpochKept(drawn.scheme, sampler.keeper()));
+  predictable_ |= sampler.non_private();
   RETURN_IF_ERROR(Begin(drawn.scheme, accountant::SampleSource::kDrawn, drawn.records));
   sampler.Take(draw);
   return absl::OkStatus();
@@ -82,7 +83,7 @@ absl::Status Privatizer::Begin(const accountant::SamplingScheme& scheme,
                                accountant::SampleSource source, std::optional<uint64_t> records) {
   if (open_) return absl::FailedPreconditionError("a step is open: finish it first");
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  if (root_.non_private() && !non_private_recorded_) {
+  if ((root_.non_private() || predictable_) && !non_private_recorded_) {
     v1::MechanismEvent mechanism;
     mechanism.mutable_non_private();
     RETURN_IF_ERROR(recorder_->RecordMechanism(mechanism).status());

@@ -119,6 +119,7 @@ class Privatizer {
   const std::shared_ptr<EventRecorder> recorder_;
   const RootKey root_;
 
+  bool predictable_ = false;  // a sample that was taken
   bool non_private_recorded_ = false;
   bool open_ = false;
   uint64_t round_ = 0;

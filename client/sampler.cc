@@ -141,6 +141,13 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(const accountant::Sampl
 
 absl::StatusOr<std::unique_ptr<Sampler>> Sampler::CreateNonPrivateForTesting(
     const accountant::SamplingScheme& scheme, uint64_t seed) {
+  ASSIGN_OR_RETURN(auto made, CreateToCompare(scheme, seed));
+  made->non_private_ = true;
+  return made;
+}
+
+absl::StatusOr<std::unique_ptr<Sampler>> Sampler::CreateToCompare(
+    const accountant::SamplingScheme& scheme, uint64_t seed) {
   return MakeSampler(scheme, &seed, /*kept=*/nullptr);
 }
 

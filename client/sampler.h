@@ -38,9 +38,13 @@ class Sampler {
   // draws one round of each after the other. INVALID_ARGUMENT names the field that is out of its
   // domain; UNIMPLEMENTED for schemes whose samples a trainer draws itself.
   static absl::StatusOr<std::unique_ptr<Sampler>> Create(const accountant::SamplingScheme& scheme);
-  // Samples that anyone can predict: sampling then adds no privacy. The scheme does not tell; use
-  // it in tests only.
+  // Samples that anyone can predict: sampling then adds no privacy. The ledger of a privatizer that
+  // takes them says NON_PRIVATE; use it in tests only.
   static absl::StatusOr<std::unique_ptr<Sampler>> CreateNonPrivateForTesting(
+      const accountant::SamplingScheme& scheme, uint64_t seed);
+  // The same samples, for runs that are only compared with each other, and whose outputs and
+  // ledgers nobody keeps: there they count as if they were drawn.
+  static absl::StatusOr<std::unique_ptr<Sampler>> CreateToCompare(
       const accountant::SamplingScheme& scheme, uint64_t seed);
   // The one that the recorder's state keeps, for schemes with epochs: it goes on in the middle of
   // the epoch that a killed process was in, with the same partition and the next round that the
@@ -69,6 +73,8 @@ class Sampler {
   absl::StatusOr<Drawn> Waiting(uint64_t number) const;
   // It has its round now.
   void Take(uint64_t number);
+  // Whether ledgers are told that anyone can predict the samples.
+  bool non_private() const { return non_private_; }
   // Whose state keeps this sampler; null: nobody's.
   const EventRecorder* keeper() const { return keeper_.get(); }
 
@@ -86,6 +92,7 @@ class Sampler {
   virtual bool keeps_epochs() const { return false; }
 
   std::shared_ptr<EventRecorder> keeper_;
+  bool non_private_ = false;
   std::deque<Drawn> waiting_;  // the last draws
   uint64_t draws_ = 0, taken_ = 0;
 };

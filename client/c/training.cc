@@ -108,6 +108,14 @@ dpledger_status dpledger_sampler_create_non_private_for_testing(
   });
 }
 
+dpledger_status dpledger_sampler_create_to_compare(const dpledger_sampling_scheme* scheme,
+                                                   uint64_t seed, dpledger_sampler** sampler,
+                                                   dpledger_error* error) {
+  return CreateSampler(scheme, sampler, error, [seed](const SamplingScheme& read) {
+    return Sampler::CreateToCompare(read, seed);
+  });
+}
+
 dpledger_status dpledger_sampler_create_resumable(const dpledger_sampling_scheme* scheme,
                                                   dpledger_recorder* recorder,
                                                   dpledger_sampler** sampler,

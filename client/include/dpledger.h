@@ -335,10 +335,15 @@ typedef struct dpledger_sampler dpledger_sampler;
 dpledger_status dpledger_sampler_create(const dpledger_sampling_scheme* scheme,
                                         dpledger_sampler** sampler, dpledger_error* error);
 // Samples that anyone can predict, the same for the same seed: no privacy comes from them, and the
-// ledger does not tell. For tests only.
+// ledger of a privatizer that takes one says NON_PRIVATE. For tests only.
 dpledger_status dpledger_sampler_create_non_private_for_testing(
     const dpledger_sampling_scheme* scheme, uint64_t seed, dpledger_sampler** sampler,
     dpledger_error* error);
+// The same samples, for runs that are only compared with each other and that nobody keeps: there
+// they count as if they were drawn.
+dpledger_status dpledger_sampler_create_to_compare(const dpledger_sampling_scheme* scheme,
+                                                   uint64_t seed, dpledger_sampler** sampler,
+                                                   dpledger_error* error);
 // The sampler that the recorder's state keeps, for schemes with epochs: it goes on in the middle of
 // the epoch that a killed process was in, with the same partition and the next round that the
 // ledger has not. A round that was recorded and not released is lost; its batch is not drawn again.

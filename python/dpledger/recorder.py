@@ -314,7 +314,8 @@ class Sampler(Handle):
         population_size; epochs are counted by the sampler
     recorder: one that keeps state: an epoch that a killed process was in is carried on with the
         same partition
-    non_private_seed: samples that anyone can predict, for tests only; the ledger does not tell
+    non_private_seed: samples that anyone can predict, for tests only; the ledger says so, and its ε
+        is infinite
     """
 
     def __init__(self, scheme: SamplingScheme, *, recorder: Optional[Recorder] = None,

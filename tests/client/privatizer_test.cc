@@ -86,6 +86,24 @@ TEST_F(PrivatizerTest, TestModeIsWrittenIntoTheLedger) {
               ElementsAre("record 41", "record 42", "await 42", "record 43", "await 43"));
 }
 
+TEST_F(PrivatizerTest, PredictableSamplesAreWrittenIntoTheLedger) {
+  const accountant::SamplingScheme poisson{1000, accountant::PoissonSampling{0.1}};
+  const auto step_twice = [&](const absl::StatusOr<std::unique_ptr<Sampler>>& sampler) {
+    const auto privatizer = Privatizer::Create({{{"w", 3, 1.0}}, 1}, &recorder_);
+    ASSERT_TRUE(sampler.ok() && privatizer.ok());
+    for (int step = 0; step < 2; ++step) {
+      ASSERT_TRUE((*sampler)->Draw().ok());
+      ASSERT_TRUE((*privatizer)->BeginStep(**sampler, (*sampler)->draws()).ok());
+      ASSERT_TRUE((*privatizer)->Finish().ok());
+    }
+  };
+  step_twice(Sampler::CreateToCompare(poisson, 7));
+  EXPECT_TRUE(recorder_.mechanisms.empty());
+  step_twice(Sampler::CreateNonPrivateForTesting(poisson, 7));
+  ASSERT_EQ(recorder_.mechanisms.size(), 1u);
+  EXPECT_TRUE(recorder_.mechanisms[0].has_non_private());
+}
+
 TEST_F(PrivatizerTest, ARealRunReleasesNoData) {
   const auto privatizer = Privatizer::Create({{{"w", 3, 1.0}}, 1}, &recorder_);
   ASSERT_TRUE(privatizer.ok());

@@ -239,7 +239,8 @@ class PoissonBatchSampler(BatchSampler):
     steps: batches of a pass
     records: how many records there are, where no `data_loader` says it
     recorder: as of dpledger.Sampler; one with state_key carries epochs over a kill
-    non_private_seed: samples that anyone can predict, for tests only
+    non_private_seed: samples that anyone can predict, for tests only; the ledger says so, and its ε
+        is infinite
 
     Batches are drawn by the C library from the system's randomness; some may be empty, and are
     steps all the same: `data_loader` hands them on. Workers fetch records; indices are drawn in the
