@@ -206,6 +206,14 @@ class Handle:
         self._finalize = weakref.finalize(
             self, _free, getattr(library(), "dpledger_%s_free" % kind), pointer, self._process)
 
+    def __copy__(self) -> "Handle":
+        return self
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        raise error(3, "%s: is of this process, and is neither copied nor saved: make another one "
+                    "where it is wanted, and keep numbers and state_dict()s in checkpoints"
+                    % type(self).__name__)
+
     def _pointer(self) -> ctypes.c_void_p:
         """FAILED_PRECONDITION after a fork, and once the handle is freed."""
         if os.getpid() != self._process:

@@ -8,7 +8,11 @@ Each case says what becomes of it:
     found     the package cannot see it, and the harness does: what is kept, or a round, is named in
               its error
 """
+import collections
 import copy
+import decimal
+import io
+import logging
 import pathlib
 import sys
 
@@ -612,6 +616,135 @@ def public_evaluation(model, data, ledger):
 def training_loss_printed(model, data, ledger):
     train(model, data, ledger)
     print("loss", sum_loss(model, data.tensors).item())
+
+
+@case(linear, points, found=r"line 1 of what it prints is 'loss")
+def training_loss_logged(model, data, ledger):
+    train(model, data, ledger)
+    logging.getLogger("run").warning("loss %r", sum_loss(model, data.tensors).item())
+
+
+# What hides a raw loss: each of these was looked past once.
+
+
+class Meter:
+    """As torchmetrics has them: an object that is called."""
+
+    def __init__(self):
+        self.values = []
+
+    def __call__(self, value):
+        self.values.append(float(value))
+
+
+class Slotted:
+    __slots__ = ("loss",)
+
+
+def raw_losses(hide):
+    def loop(model, data, ledger):
+        losses = []
+        train(model, data, ledger, loss=lambda model, batch: losses.append(
+            sum_loss(model, batch).item()) or sum_loss(model, batch))
+        return hide(losses)
+    loop.__name__ = hide.__name__
+    return loop
+
+
+def losses_in_a_meter(losses):
+    meter = Meter()
+    for loss in losses:
+        meter(loss)
+    return meter
+
+
+def losses_in_a_closure(losses):
+    return lambda: losses
+
+
+def losses_in_slots(losses):
+    kept = Slotted()
+    kept.loss = losses[0]
+    return kept
+
+
+def losses_in_a_queue(losses):
+    return collections.deque(losses)
+
+
+def losses_in_a_stream(losses):
+    stream = io.BytesIO()
+    torch.save(losses, stream)
+    return stream
+
+
+def losses_in_decimals(losses):
+    return [decimal.Decimal(loss) for loss in losses]
+
+
+for hide in (losses_in_a_meter, losses_in_a_closure, losses_in_slots, losses_in_a_queue,
+             losses_in_a_stream, losses_in_decimals):
+    case(linear, points, found="returned.* is ")(raw_losses(hide))
+
+
+# Numbers of the data that a neighbour hardly moves.
+
+
+@case(linear, points, found="round 1 has rows of other records that move")
+def a_start_from_the_first_records(model, data, ledger):
+    with torch.no_grad():
+        model.bias.copy_(data.tensors[0][:8].mean(0)[:2])
+    return train(model, data, ledger)
+
+
+@case(linear, points, found="how many rounds there are depends on the data")
+def steps_of_a_rounded_size(model, data, ledger):
+    return train(model, data, ledger, sampler=poisson(steps=len(data) // 8))
+
+
+@case(linear, points, found=r"On half of the records, .* model\.weight moves by")
+def a_divisor_of_a_rounded_size(model, data, ledger):
+    return train(model, data, ledger, expected_batch_size=round(RATE * len(data) / 4))
+
+
+class Labelled(torch.utils.data.Dataset):
+    def __init__(self):
+        self.data, self.targets = points().tensors
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        return self.data[index], self.targets[index]
+
+
+@case(linear, Labelled, refused="the loop reads all its records as .targets")
+def labels_of_a_data_set_of_ones_own(model, data, ledger):
+    torch.bincount(data.targets)
+    return train(model, data, ledger)
+
+
+@case(linear, points, refused="a mean over the weights of the batch's classes")
+def a_mean_weighted_by_classes(model, data, ledger):
+    loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 8.0]))
+    sampler = poisson()
+    optimizer = private(torch.optim.SGD(model.parameters(), lr=0.1), ledger, sampler)
+    exact.per_example(model, loss_reduction="mean")
+    for features, labels in exact.data_loader(data, sampler):
+        loss(model(features), labels).backward()
+        optimizer.step()
+
+
+@case(linear, points)
+def weights_and_a_plain_mean(model, data, ledger):
+    loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 8.0]), reduction="none")
+    sampler = poisson()
+    optimizer = private(torch.optim.SGD(model.parameters(), lr=0.1), ledger, sampler)
+    exact.per_example(model, loss_reduction="mean")
+    for features, labels in exact.data_loader(data, sampler):
+        loss(model(features), labels).mean().backward()
+        optimizer.step()
+    return optimizer
 
 
 def with_step(model, data, ledger, body, **options):

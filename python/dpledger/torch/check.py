@@ -1,5 +1,5 @@
 """Whether a training loop lets out what its ledger does not say: run on neighbouring data sets,
-compared to the bit.
+compared to the bit; and on other data, on which it keeps the same where releases are the same.
 
     dpledger.torch.check(make_model, loop, data)     # loop(model, dataset, ledger)
 
@@ -7,19 +7,28 @@ The loop runs on a data set and on neighbours of it, with one record more or ano
 place of one. Samples are drawn by the same seeds, and every noised sum that the first run released
 is released again in the others: a loop that is what its ledger says then sees the same everywhere.
 So everything that it keeps must be equal to the bit, and each round's exact sums may differ by what
-the round's queries allow, and only where the record is in the sample.
+the round's queries allow, and only where the record is in the sample. With the same releases it
+keeps the same on any data, however far from a neighbour: so a number of the data that one record
+hardly moves, a threshold or a rounded size, shows on half of the records or on all of them changed.
 """
 from __future__ import annotations
 
+import array
+import collections
 import contextlib
 import copy
 import ctypes
+import functools
 import gc
 import io
+import logging
+import math
 import random
+import re
 import shutil
 import tempfile
 import traceback
+import types
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -40,6 +49,7 @@ LOUD = 100.0
 # over the batch's size is noticed in batches of up to 50.
 LIKE = 0.02
 MOST_ROWS, MOST_NUMBERS = 512, 1 << 22
+HALF, EXCHANGED = "half of the records", "data with each record in another one's place"
 SEEDS = 512  # that are looked through for one whose samples have the record that changes
 
 
@@ -73,17 +83,22 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         steps are enough
     dataset: a torch Dataset with a length; tensors or arrays with one record in each row, alone, in
         a tuple or in a dict of columns; or a list of records. At least 2 records
-    neighbours: how many neighbouring data sets; every other one has a record with large features
-    adjacency: the ledger's. The record that changes is the last one under "add-or-remove-one"
-    loud: False leaves out records with 100 times the features of another and a third one's labels
+    neighbours: how many neighbouring data sets; every other one has a record with large features.
+        Four more runs have the first or another record replaced, half of the records, and each
+        record in another one's place
+    adjacency: the ledger's. The record that comes or goes is the last one under "add-or-remove-one"
+    loud: False leaves out records with 100 times the features of another and a third one's labels,
+        and features that are multiplied by -3
     seed: of samples, and of the generators of torch, numpy and random at the beginning of each run
     recorder: other arguments of the ledger's Recorder, such as parameters="adaptive"
 
     What is kept is what `make` and `loop` return: parameters, buffers, gradients, other attributes
     of modules, states of optimizers, tensors, arrays, numbers, texts, in containers and objects;
-    and what the loop prints, which is not shown. Files that it writes are not looked at, and time
-    is not. Dropout is off, for its masks would differ. Random numbers that a loop draws for a whole
-    batch (augmentation) must be drawn for each record.
+    and what the loop prints or logs, which is not shown. Files that it writes are not looked at,
+    and time is not. A data set that makes an item out of several records (mixup, hard negatives) is
+    to be made within the loop: of any other one, items are what is exchanged. Dropout is off, for
+    its masks would differ. Random numbers that a loop draws for a whole batch (augmentation) must
+    be drawn for each record.
 
     Raises Error, reason SENSITIVITY, that names the round, the group and the distances, or what was
     kept, and InvalidArgument where the loop cannot be compared: if it draws samples by a sampler
@@ -124,12 +139,19 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         changed = data.take(place if adds else data.size, record, place)
         other = run(make, loop, changed, like=base, place=place, factor=1.0 if adds else 2.0,
                     **options)
-        moved = other.differs(base)
-        if moved:
-            raise error(9, "loop: lets out what no round of its ledger holds. On a neighbouring "
-                        "data set, with the same releases, %s" % "; ".join(moved),
-                        "loop", "SENSITIVITY")
+        _same_kept(other, base, "a neighbouring data set")
         furthest, met = max(furthest, other.furthest), met + other.met
+    for at in ([0, base.place(data.size - 1, generator)] if adds else []):
+        record = data.record(generator.randrange(data.size))
+        if loud and at == 0:
+            record = _loud(record, data.record(generator.randrange(data.size)), LOUD)
+        other = run(make, loop, data.take(data.size - 1, record, at), like=base, place=at,
+                    factor=2.0, **options)
+        _same_kept(other, base, "data with another record in a place")
+    for what, changed in data.others(first, data.size - adds, generator, -3.0 if loud else 1.0):
+        if adds or what == EXCHANGED:
+            other = run(make, loop, changed, like=base, place=0, factor=math.inf, **options)
+            _same_kept(other, base, what)
     if met == 0 and base.rounds:
         raise InvalidArgument(
             "loop: the record that changes was in none of its samples, or had no "
@@ -137,6 +159,13 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
             "larger probability, or give more neighbours",
             field="loop")
     return Checked(len(base.rounds), neighbours, furthest)
+
+
+def _same_kept(other: "Run", base: "Run", where: str) -> None:
+    moved = other.differs(base)
+    if moved:
+        raise error(9, "loop: lets out what no round of its ledger holds. On %s, with the same "
+                    "releases, %s" % (where, "; ".join(moved)), "loop", "SENSITIVITY")
 
 
 class _Round(NamedTuple):
@@ -223,7 +252,7 @@ class Run:
 
     def _sampler_create(self, arguments: Sequence[Any]) -> None:
         seed = self.samples_seed + len(self.samplers)
-        _client.call_library("sampler_create_non_private_for_testing", arguments[0],
+        _client.call_library("sampler_create_to_compare", arguments[0],
                              ctypes.c_uint64(seed), arguments[-1])
         self.samplers.append(_Sampler(arguments[0]._obj))
         self.by_address[arguments[-1]._obj.value] = self.samplers[-1]
@@ -334,6 +363,8 @@ class Run:
             raise self._leak("has the queries %s, and %s in the other run"
                              % (_difference(_pairs(before.queries), _pairs(made.queries)),
                                 _difference(_pairs(made.queries), _pairs(before.queries))), number)
+        if self.factor == math.inf:
+            return before.released
         inside = records is None or self.changed in records
         allowed = self.factor if inside else 0.0
         for index, (was, now) in enumerate(zip(before.sums, made.sums)):
@@ -417,7 +448,8 @@ def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
     """One run of a loop, with the samples and the releases of the run `like`, if there is one.
 
     place: of the record that differs from that run's data, None if none does
-    factor: how many times a query's bound that record may change its sum
+    factor: how many times a query's bound that record may change its sum; infinite for any other
+        data
     """
     if like is not None:
         seed, samples_seed = like.seed, like.samples_seed
@@ -428,7 +460,7 @@ def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         options = dict(dict(dataset="check", unit="record"), **recorder)
         ledger = Recorder(path=folder + "/ledger", **options)
         try:
-            with _same_randomness(seed), _no_dropout(), contextlib.redirect_stdout(printed):
+            with _same_randomness(seed), _no_dropout(), _printed_to(printed):
                 model = copy.deepcopy(make) if isinstance(make, torch.nn.Module) else make()
                 _client.observer = seen
                 try:
@@ -439,8 +471,9 @@ def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
                     if place is None or isinstance(failed,
                                                    Error) and failed.reason == "SENSITIVITY":
                         raise
-                    raise error(9, "loop: raises %s on a neighbouring data set, and not on the "
-                                "first: %s" % (type(failed).__name__, failed),
+                    raise error(9, "loop: raises %s on %s data set, and not on the first: %s"
+                                % (type(failed).__name__,
+                                   "another" if factor == math.inf else "a neighbouring", failed),
                                 "loop", "SENSITIVITY") from failed
                 finally:
                     _client.observer = None
@@ -455,6 +488,18 @@ def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return seen
+
+
+@contextlib.contextmanager
+def _printed_to(text: io.StringIO) -> Iterator[None]:
+    """What is printed, to whichever stream, or logged, goes to `text`."""
+    handler, root = logging.StreamHandler(text), logging.getLogger()
+    root.addHandler(handler)
+    try:
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            yield
+    finally:
+        root.removeHandler(handler)
 
 
 def _let_go(failed: Optional[BaseException]) -> None:
@@ -504,7 +549,7 @@ def _no_dropout() -> Iterator[None]:
 def _samples(scheme: Any, seed: int, count: int) -> List[List[int]]:
     """What a sampler with that seed draws first."""
     pointer, drawn = ctypes.c_void_p(), []
-    _client.call_library("sampler_create_non_private_for_testing", ctypes.byref(scheme),
+    _client.call_library("sampler_create_to_compare", ctypes.byref(scheme),
                          ctypes.c_uint64(seed), ctypes.byref(pointer))
     try:
         for _ in range(count):
@@ -573,7 +618,14 @@ class _View(torch.utils.data.Dataset):  # type: ignore[type-arg]
     def __getattr__(self, name: str) -> Any:
         if name in ("dataset", "records") or name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.dataset, name)
+        value = getattr(self.dataset, name)
+        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) \
+                and len(value) == len(self.dataset):
+            raise InvalidArgument(
+                "dataset: the loop reads all its records as .%s, in which check can change none; "
+                "give tensors or arrays, or make the data set within the loop" % name,
+                field="dataset")
+        return value
 
 
 class _Data:
@@ -609,6 +661,20 @@ class _Data:
             return self.dataset[index]
         return tuple(column[index:index + 1] for column in self.columns)
 
+    def others(self, first: Any, size: int, generator: random.Random,
+               factor: float) -> Iterator[Tuple[str, Any]]:
+        """Data sets far from `first`, which has the first `size` records, with what they are: half
+        of it, and each record in another one's place, its features times `factor`."""
+        yield HALF, self.take(max(1, size // 2))
+        order = generator.sample(range(size), size)
+        if self.columns is None:
+            records = [("is", _loud(self.record(at), self.record(at), factor)) for at in order]
+            yield EXCHANGED, ([value for _, value in records] if isinstance(self.dataset, list) else
+                              _View(self.dataset, records))
+            return
+        found = [column[order] for column in self.columns]
+        yield EXCHANGED, self._shaped(list(_loud(tuple(found), tuple(found), factor)))
+
     def take(self, size: int, record: Any = None, at: int = 0) -> Any:
         """The same kind of data set with the first `size` records, and `record`, if one is given,
         in place `at`."""
@@ -622,6 +688,10 @@ class _Data:
         found = [column[:size] for column in self.columns]
         if record is not None:
             found = [_joined([rows[:at], row, rows[at + 1:]]) for rows, row in zip(found, record)]
+        return self._shaped(found)
+
+    def _shaped(self, found: List[Any]) -> Any:
+        """Columns, as the data set has them."""
         if isinstance(self.dataset, torch.utils.data.TensorDataset):
             return torch.utils.data.TensorDataset(*found)
         if isinstance(self.dataset, dict):
@@ -684,6 +754,11 @@ def _change(was: _Leaf, now: _Leaf) -> str:
 _OF_TORCH = frozenset(vars(torch.nn.Module())) | {"_forward_pre_hooks", "_backward_pre_hooks"}
 _NOT_KEPT = (torch.utils.data.DataLoader, torch.utils.data.Dataset, torch.utils.data.Sampler,
              torch.Generator, torch.utils.hooks.RemovableHandle)
+_OF_CODE = (type, types.ModuleType, types.BuiltinFunctionType)
+
+
+def _is_ours(value: Any) -> bool:
+    return type(value).__module__.split(".")[0] == "dpledger"
 
 
 class _Keeper:
@@ -701,8 +776,7 @@ class _Keeper:
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
             self.kept[path] = _Leaf(type(value).__name__, repr(value).encode(), value)
             return
-        if isinstance(value, _NOT_KEPT) or callable(value) and not isinstance(value,
-                                                                              torch.nn.Module):
+        if isinstance(value, _NOT_KEPT + _OF_CODE) or type(value).__module__ == "typing":
             return
         if id(value) in self.seen:
             return
@@ -719,19 +793,54 @@ class _Keeper:
                                                 list(map(str, value)))
             for key, held in value.items():
                 self._keep("%s[%r]" % (path, key), held)
-        elif isinstance(value, (list, tuple, set, frozenset)):
+        elif isinstance(value, (list, tuple, set, frozenset, collections.deque)):
             self.kept[path + " (length)"] = _Leaf("length", str(len(value)).encode(), len(value))
             for index, held in enumerate(value):
                 self._keep("%s[%d]" % (path, index), held)
         elif isinstance(value, torch.optim.Optimizer):
             self._keep(path, value.state_dict())
             self._keep(path + ".param_groups", value.param_groups)
-        elif type(value).__module__.split(".")[0] == "dpledger":
+            if not _is_ours(value):
+                for name, held in vars(value).items():
+                    if not name.startswith("_") and name not in ("state", "param_groups"):
+                        self._keep("%s.%s" % (path, name), held)
+        elif _is_ours(value):
             if hasattr(value, "epsilon") and not callable(value.epsilon):
                 self._keep(path, repr(value.epsilon))  # of the ledger, which all may see
-        elif hasattr(value, "__dict__"):
-            for name, held in vars(value).items():
-                self._keep("%s.%s" % (path, name), held)
+        else:
+            self._keep_object(path, value)
+
+    def _keep_object(self, path: str, value: Any) -> None:
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            # What a closure holds, its defaults, and whose method it is.
+            if not str(value.__module__).startswith(("dpledger.", "torch.")):
+                self._keep(path + "'s values", [cell.cell_contents
+                                                for cell in value.__closure__ or ()
+                                                if cell != types.CellType()])
+                self._keep(path + "'s defaults", (value.__defaults__, value.__kwdefaults__))
+                self._keep(path + "'s object", getattr(value, "__self__", None))
+        elif isinstance(value, functools.partial):
+            self._keep(path, (value.func, value.args, value.keywords))
+        elif hasattr(value, "getvalue"):  # a stream in memory
+            self._keep(path, value.getvalue())
+        elif isinstance(value, (bytearray, memoryview, array.array)):
+            self._keep(path, bytes(value))
+        elif hasattr(value, "__next__"):
+            raise InvalidArgument(
+                "loop: keeps %s, a %s, into which check cannot look; return what it gives as a list"
+                % (path, type(value).__name__),
+                field="loop")
+        else:
+            held = dict(getattr(value, "__dict__", {}))
+            for kind in type(value).__mro__:
+                slots = getattr(kind, "__slots__", ())
+                for name in [slots] if isinstance(slots, str) else slots:
+                    if hasattr(value, name):
+                        held.setdefault(name, getattr(value, name))
+            for name, part in held.items():
+                self._keep("%s.%s" % (path, name), part)
+            if not held and not callable(value):
+                self._keep(path, re.sub("0x[0-9a-f]+", "", repr(value)))
 
     def _keep_tensor(self, path: str, value: torch.Tensor) -> None:
         kind = "tensor of %s, %s" % (value.dtype, list(value.shape))

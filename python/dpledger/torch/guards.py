@@ -20,6 +20,7 @@ import torch
 from ..errors import InvalidArgument, WrongType
 
 _MOST_NODES = 10000  # of a loss's graph that are looked at
+WEIGHTED = "mean of weighted classes"
 
 
 class _Entered:
@@ -142,7 +143,7 @@ class Watch:
                 for table, key, tensor, _, value in found:
                     table[key] = tensor
                     if value is not None:
-                        tensor.data.copy_(value)
+                        tensor.data = value.clone()  # it may have another size by now
                 raise InvalidArgument(
                     "model: a forward pass writes %s of %s, and so puts records into the "
                     "model without noise: %s" % (name, type(part).__name__, _instead(part, name)),
@@ -259,6 +260,11 @@ class _Reduction:
     def __call__(self, _: torch.Tensor) -> None:
         for loss in _losses():
             found = reduction_of(loss)
+            if found == WEIGHTED:
+                raise InvalidArgument(
+                    "loss_reduction: the loss is a mean over the weights of the batch's classes, "
+                    "so that a row depends on the other records: take "
+                    'reduction="none" and then .mean(), or the sum', field="loss_reduction")
             if found is not None and found != self.said:
                 raise InvalidArgument(
                     'loss_reduction: is "%s", but the loss is a %s over examples: each '
@@ -286,8 +292,8 @@ def _losses_of(frame: Any) -> List[torch.Tensor]:
 
 
 def reduction_of(loss: torch.Tensor) -> Optional[str]:
-    """"mean" or "sum": how `loss` is made of its examples, by the first reduction on every way from
-    it; None where that cannot be told."""
+    """"mean", "sum" or WEIGHTED: how `loss` is made of its examples, by the first reduction on every
+    way from it; None where that cannot be told."""
     found: Set[Optional[str]] = set()
     waiting: List[Any] = [loss.grad_fn]
     seen: Set[Any] = set()
@@ -313,6 +319,13 @@ def reduction_of(loss: torch.Tensor) -> Optional[str]:
 def _reduces(node: Any, kind: str) -> Optional[str]:
     """Whether a node of a graph takes the mean or the sum over the first dimension."""
     reduction = getattr(node, "_saved_reduction", 0)
+    if reduction == 1 and kind.startswith("NllLoss"):
+        try:
+            weighted = node._saved_weight is not None
+        except RuntimeError:  # there was one, and it is freed by now
+            weighted = True
+        if weighted:
+            return WEIGHTED
     if reduction in (1, 2):
         return "mean" if reduction == 1 else "sum"
     word = {"Mean": "mean", "Sum": "sum"}.get(kind.split("Backward")[0])

@@ -184,8 +184,10 @@ class _Passes:
                 # 2 C.
                 raise InvalidArgument(
                     "grad_sample: holds gradients already (at layer %s): call the "
-                    "optimizer's accumulate() after every backward pass; if several "
-                    "calls on the same examples make one loss, make them in one module's forward"
+                    "optimizer's accumulate() after every backward pass, or its zero_grad() "
+                    "after one that is not meant for it (of other data, of another model's loss); "
+                    "if several calls on the same examples make one loss, make them in one "
+                    "module's forward"
                     % (name or "it"),
                     field="grad_sample")
             elif before.shape != found.shape:
