@@ -747,6 +747,20 @@ def weights_and_a_plain_mean(model, data, ledger):
     return optimizer
 
 
+@case(mlp, points)
+def autocast(model, data, ledger):
+    def loss(model, batch):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return sum_loss(model, batch)
+    return train(model, data, ledger, loss=loss)
+
+
+@case(lambda: mlp().bfloat16(), points)
+def numbers_of_16_bits(model, data, ledger):
+    return train(model, data, ledger, loss=lambda model, batch: sum_loss(
+        model, (batch[0].bfloat16(), batch[1])))
+
+
 def with_step(model, data, ledger, body, **options):
     """A loop whose steps `body(optimizer, batch)` makes."""
     sampler = poisson(**options)

@@ -287,7 +287,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
             with torch.no_grad():
                 total, gradient = samples.float().sum(0), gradient.float()
                 off = {factor: float((total - factor * gradient).norm()) for factor in factors}
-            tolerance = max(scale, least) * _TOLERANCE.get(samples.dtype, _COARSE)
+            kinds = (samples.dtype, getattr(samples, "made_of", samples.dtype))
+            tolerance = max(scale, least) * max(_TOLERANCE.get(kind, _COARSE) for kind in kinds)
             if not (math.isfinite(scale) and all(map(math.isfinite, off.values()))):
                 self._compared -= 1  # says nothing: the next pass is looked at
                 return

@@ -164,9 +164,9 @@ class _Passes:
         errors = errors.detach()
         return errors * examples if self.mean else errors
 
-    def keep(self, name: str, call: Any, rows: Rows) -> None:
-        """Rows of one use of a layer. Those of several uses in one call of the model, that one
-        backward pass finds, are the same examples', and are added."""
+    def keep(self, name: str, call: Any, rows: Rows, kind: torch.dtype) -> None:
+        """Rows of one use of a layer, of numbers of this kind. Those of several uses in one call of
+        the model, that one backward pass finds, are the same examples', and are added."""
         if self._pass() is None:
             self._of.clear()
             # The engine alone holds it, until the pass has ended or failed.
@@ -178,7 +178,7 @@ class _Passes:
                 continue
             before = getattr(parameter, "grad_sample", None)
             if before is None:
-                parameter.grad_sample = found.detach()
+                parameter.grad_sample = kept = found.detach()
             elif self._of.get(id(parameter)) is not call:
                 # Added to those, two examples would share a row, and one of them could change it by
                 # 2 C.
@@ -196,7 +196,9 @@ class _Passes:
                     "use dpledger.torch.gradients" % (name or "it", len(found), len(before)),
                     field="grad_sample")
             else:
-                parameter.grad_sample = before + found
+                parameter.grad_sample = kept = before + found
+            # Of the losses' gradients, which autocast has in 16 bits: the rows are no finer.
+            kept.made_of = kind
             self._of[id(parameter)] = call
 
 
@@ -248,7 +250,7 @@ class _Hook:
         def backward(errors: torch.Tensor) -> None:
             with torch.no_grad():
                 passes.keep(self.name, call,
-                            self.rule(layer, seen, passes.errors(errors, len(seen))))
+                            self.rule(layer, seen, passes.errors(errors, len(seen))), errors.dtype)
         output.register_hook(backward)
         return changed
 
@@ -311,7 +313,7 @@ class _Model(_Forward):
         except InvalidArgument:
             raise
         except Exception:  # a model that wants a batch of one size, and says so its own way
-            pass
+            kept.made_of = kind
         finally:
             self.passes.call = None
 
@@ -375,7 +377,7 @@ class _Layer(_Forward):
             else:
                 rows, found = self._rows(rule, arguments, number, errors, surroundings)
                 self._compare(found, before, surroundings.precision(before))
-            self.passes.keep(self.name, call, rows)
+            self.passes.keep(self.name, call, rows, errors.dtype)
         part.register_hook(backward)
         return part
 
