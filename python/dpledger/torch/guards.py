@@ -292,7 +292,7 @@ def _losses_of(frame: Any) -> List[torch.Tensor]:
 
 
 def reduction_of(loss: torch.Tensor) -> Optional[str]:
-    """"mean", "sum" or WEIGHTED: how `loss` is made of its examples, by the first reduction on every
+    """"mean", "sum" or WEIGHTED: how `loss` is made of its examples, by the first reduction on each
     way from it; None where that cannot be told."""
     found: Set[Optional[str]] = set()
     waiting: List[Any] = [loss.grad_fn]
