@@ -825,6 +825,8 @@ class _Keeper:
             self._keep(path, value.getvalue())
         elif isinstance(value, (bytearray, memoryview, array.array)):
             self._keep(path, bytes(value))
+        elif isinstance(value, io.IOBase) or type(value).__module__.startswith("torch.utils.data"):
+            return  # files, and batches that are still to come
         elif hasattr(value, "__next__"):
             raise InvalidArgument(
                 "loop: keeps %s, a %s, into which check cannot look; return what it gives as a list"

@@ -313,7 +313,7 @@ class _Model(_Forward):
         except InvalidArgument:
             raise
         except Exception:  # a model that wants a batch of one size, and says so its own way
-            kept.made_of = kind
+            pass
         finally:
             self.passes.call = None
 
