@@ -63,6 +63,13 @@ Answer Narrower(Answer a, Answer b) {
   return answer;
 }
 
+// Whether there are steps that may be seen and that only the loss grid takes, as pairs.
+bool HasSeenPairs(const Composition& composition) {
+  return std::any_of(composition.pairs.begin(), composition.pairs.end(), [](const PairStep& step) {
+    return step.on_sample.has_value() && !step.sampled.has_value();
+  });
+}
+
 // Answers one question by one method, or by the best of all that apply. All compositions that it
 // asks about share one budget of work, and the laws of their epochs.
 class Asking {
@@ -311,7 +318,7 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
                         (!narrow || beside->value.RelativeGap() <= 4 * options_.relative_gap);
     if (enough) return *beside;
     if (question_.epsilon() && beside.has_value() && beside->value.lower() > kBeyondGrids &&
-        !composition.OnlyGaussians()) {
+        HasSeenPairs(composition)) {
       ASSIGN_OR_RETURN(Answer by_rdp, ByRdp(composition));
       return And(std::move(beside), std::move(by_rdp));
     }

@@ -46,7 +46,8 @@ struct Seen {
       return false;
     }
     const double count = static_cast<double>(steps);
-    const double log_tail = LogNormalTail(half) * (1 - 4 * kUnitRoundoff) + kSlackOfTail;
+    // Far out its own rounding, and that of `half`, are shares of its size.
+    const double log_tail = LogNormalTail(half) * (1 - 32 * kUnitRoundoff) + kSlackOfTail;
     const double tail = ExpUp(log_tail), log_one = log_tail + std::log(count) + kSlackOfTail;
     const double most = std::fmax(log_mistaken, log_one), least = std::fmin(log_mistaken, log_one);
     with.Add(step.probability, tail, count);

@@ -46,8 +46,8 @@ struct SampledBracket {
 struct OnSample {
   Interval probability;
   double noise_multiplier;
-  bool
-      replaced;  // the other data set has a record in its place, which moves the mean the other way
+  // The other data set has a record in its place, which moves the mean the other way.
+  bool replaced;
 };
 
 // A round of a Gaussian mechanism on a sample of fixed size, drawn without replacement: a record
