@@ -32,8 +32,9 @@ inline std::shared_ptr<const LedgerHead> HeadOf(const v1::Ledger& ledger) {
 }
 
 inline LedgerRow RowOf(const v1::Ledger& ledger, std::optional<v1::LedgerSummary> summary) {
-  LedgerRow row = LedgerRow::Of(HeadOf(ledger));
-  row.open_writers = ledger.open_writer_count();
+  LedgerRow row{.head = HeadOf(ledger),
+                .writers = static_cast<uint64_t>(ledger.writers_size()),
+                .open_writers = ledger.open_writer_count()};
   if (summary.has_value())
     row.summary = std::make_shared<const v1::LedgerSummary>(*std::move(summary));
   return row;
