@@ -1,9 +1,11 @@
 """The ledger from Python, on a server and in a folder: rounds, resumption, refusals, forks, a
 server that is away."""
 import base64
+import copy
 import json
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -809,6 +811,13 @@ class InAFolder(Recording, support.WithPath):
 
 
 class Samples(support.WithServer):
+    def test_a_sampler_is_neither_copied_nor_saved(self):
+        sampler = dpledger.Sampler(dpledger.Poisson(0.1, 1000))
+        self.assertIs(copy.copy(sampler), sampler)
+        for take in (copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(dpledger.InvalidArgument, "neither copied nor saved"):
+                take(sampler)
+
     def test_samples_are_of_the_scheme(self):
         drawn = dpledger.Sampler(dpledger.Poisson(0.1, 1000), non_private_seed=1).draw()
         self.assertEqual(drawn, sorted(set(drawn)))

@@ -15,6 +15,7 @@ import io
 import logging
 import pathlib
 import sys
+import warnings
 
 import numpy
 import torch
@@ -710,6 +711,7 @@ def a_divisor_of_a_rounded_size(model, data, ledger):
 class Labelled(torch.utils.data.Dataset):
     def __init__(self):
         self.data, self.targets = points().tensors
+        self.scale = torch.tensor(0.5)  # a constant
 
     def __len__(self):
         return len(self.data)
@@ -722,6 +724,17 @@ class Labelled(torch.utils.data.Dataset):
 def labels_of_a_data_set_of_ones_own(model, data, ledger):
     torch.bincount(data.targets)
     return train(model, data, ledger)
+
+
+@case(linear, Labelled)
+def a_constant_of_a_data_set_of_ones_own(model, data, ledger):
+    inner = torch.optim.SGD(model.parameters(), lr=float(data.scale))
+    return train(model, data, ledger, inner=inner)
+
+
+@case(linear, points)
+def a_warning_that_is_shown_once(model, data, ledger):
+    warnings.warn("the first run of several shows it")  # torch's own passes would show it again
 
 
 @case(linear, points, refused="a mean over the weights of the batch's classes")
@@ -913,6 +926,25 @@ def state_in_a_buffer(model, data, ledger):
     for batch in exact.data_loader(data, sampler):
         sum_loss(model, batch).backward()
         optimizer.step()
+
+
+class Growing(nn.Module):
+    """An observer of quantisation: its first pass gives the buffer a size."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = linear()
+        self.register_buffer("seen", torch.zeros(0))
+
+    def forward(self, x):
+        self.seen.resize_(4).copy_(x.detach().amax(0) if len(x) else torch.zeros(4))
+        return self.body(x)
+
+
+@case(Growing, points, refused="model: a forward pass writes seen of Growing")
+def state_in_a_buffer_that_grows(model, data, ledger):
+    with_step(model, data, ledger, lambda optimizer, batch: (sum_loss(model, batch).backward(),
+                                                             optimizer.step()))
 
 
 @case(lambda: Bank(buffer=False), points, found=r"sum of group 'all'|model\.last moves by")

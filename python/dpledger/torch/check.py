@@ -29,6 +29,7 @@ import shutil
 import tempfile
 import traceback
 import types
+import warnings
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -148,7 +149,7 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         other = run(make, loop, data.take(data.size - 1, record, at), like=base, place=at,
                     factor=2.0, **options)
         _same_kept(other, base, "data with another record in a place")
-    for what, changed in data.others(first, data.size - adds, generator, -3.0 if loud else 1.0):
+    for what, changed in data.others(data.size - adds, generator, -3.0 if loud else 1.0):
         if adds or what == EXCHANGED:
             other = run(make, loop, changed, like=base, place=0, factor=math.inf, **options)
             _same_kept(other, base, what)
@@ -492,11 +493,14 @@ def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
 
 @contextlib.contextmanager
 def _printed_to(text: io.StringIO) -> Iterator[None]:
-    """What is printed, to whichever stream, or logged, goes to `text`."""
+    """What is printed, to whichever stream, or logged, goes to `text`; but for warnings, which
+    Python shows in the first of several runs alone."""
     handler, root = logging.StreamHandler(text), logging.getLogger()
     root.addHandler(handler)
     try:
-        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text), \
+                warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             yield
     finally:
         root.removeHandler(handler)
@@ -619,8 +623,11 @@ class _View(torch.utils.data.Dataset):  # type: ignore[type-arg]
         if name in ("dataset", "records") or name.startswith("__"):
             raise AttributeError(name)
         value = getattr(self.dataset, name)
-        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) \
-                and len(value) == len(self.dataset):
+        try:
+            is_of_records = not isinstance(value, (str, bytes)) and len(value) == len(self.dataset)
+        except TypeError:  # it has no length
+            is_of_records = False
+        if is_of_records:
             raise InvalidArgument(
                 "dataset: the loop reads all its records as .%s, in which check can change none; "
                 "give tensors or arrays, or make the data set within the loop" % name,
@@ -661,10 +668,10 @@ class _Data:
             return self.dataset[index]
         return tuple(column[index:index + 1] for column in self.columns)
 
-    def others(self, first: Any, size: int, generator: random.Random,
+    def others(self, size: int, generator: random.Random,
                factor: float) -> Iterator[Tuple[str, Any]]:
-        """Data sets far from `first`, which has the first `size` records, with what they are: half
-        of it, and each record in another one's place, its features times `factor`."""
+        """Data sets far from that of the first `size` records, with what they are: half of those,
+        and each of them in another one's place, its features times `factor`."""
         yield HALF, self.take(max(1, size // 2))
         order = generator.sample(range(size), size)
         if self.columns is None:
