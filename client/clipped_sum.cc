@@ -93,6 +93,7 @@ void ClippedSum::Clear() {
   OPENSSL_cleanse(sums_.data(), sums_.size() * sizeof(sums_[0]));
   OPENSSL_cleanse(spare_.data(), spare_.size() * sizeof(spare_[0]));
   empty_ = true;
+  rows_ = 0;
 }
 
 absl::StatusOr<GradientRows> ClippedSum::Checked(const GradientRows& rows) const {
@@ -133,7 +134,7 @@ absl::Status ClippedSum::Accumulate(absl::Span<const float> gradients) {
 absl::Status ClippedSum::Accumulate(const GradientRows& given) {
   ASSIGN_OR_RETURN(const GradientRows rows, Checked(given));
   std::vector<double> norms(adaptive_ ? rows.count : 0);
-  return AddGroups(norms, [&](size_t, const Group& group) {
+  return AddGroups(rows.count, norms, [&](size_t, const Group& group) {
     group.clip.AddClipped(rows.From(group.begin), SumsOf(group), absl::MakeSpan(norms),
                           workers_.get(), SpareFor(group));
   });
@@ -146,7 +147,7 @@ absl::Status ClippedSum::Accumulate(const GradientRows& given, absl::Span<const 
                                             rows.count * gradient_groups_, ", got ", norms.size()));
   }
   std::vector<double> scales(rows.count);
-  return AddGroups(norms, [&](size_t g, const Group& group) {
+  return AddGroups(rows.count, norms, [&](size_t g, const Group& group) {
     for (size_t r = 0; r < rows.count; ++r) {
       scales[r] = group.clip.ScaleFor(norms[r * gradient_groups_ + g]);
     }
@@ -156,12 +157,13 @@ absl::Status ClippedSum::Accumulate(const GradientRows& given, absl::Span<const 
 }
 
 // 2^63 / K examples would be needed for a sum to overflow.
-absl::Status ClippedSum::AddGroups(absl::Span<const double> norms,
+absl::Status ClippedSum::AddGroups(size_t rows, absl::Span<const double> norms,
                                    absl::FunctionRef<void(size_t index, const Group& group)> add) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
   std::vector<float> statistics(adaptive_ ? norms.size() : 0);
   empty_ = false;
+  rows_ += rows;
   for (size_t g = 0; g < gradient_groups_; ++g) add(g, groups_[g]);
   if (!adaptive_) return absl::OkStatus();
   for (size_t r = 0; r < norms.size(); ++r) {
@@ -173,19 +175,28 @@ absl::Status ClippedSum::AddGroups(absl::Span<const double> norms,
   return absl::OkStatus();
 }
 
-absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums) {
+absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums, uint64_t rows) {
   if (sums.size() != sums_.size()) {
     return FieldError("sums", absl::StrCat("must be ", sums_.size(), ", got ", sums.size()));
   }
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(call.CheckAlone(kThis));
   empty_ = false;
+  rows_ += rows;
   for (size_t i = 0; i < sums.size(); ++i) {
     // Without a sign, for which wrapping is defined: another's sums are not checked.
     sums_[i] =
         static_cast<int64_t>(static_cast<uint64_t>(sums_[i]) + static_cast<uint64_t>(sums[i]));
   }
   return absl::OkStatus();
+}
+
+absl::Status ClippedSum::CheckRoomFor(uint64_t rows, std::optional<uint64_t> records) const {
+  if (!records || (rows_ <= *records && rows <= *records - rows_)) return absl::OkStatus();
+  // The message has no number: the size of a sample is a secret.
+  return FieldError("rows",
+                    "must not be more than the sample has records: a row is the gradient of one "
+                    "record, or of a microbatch, and comes once");
 }
 
 absl::Status ClippedSum::SetClipNorm(double clip_norm) {

@@ -63,15 +63,22 @@ class ClippedSum {
   // unless there are rows.count * G of them.
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
 
-  // Adds sums() of another with the same options. INVALID_ARGUMENT unless as many. It cannot tell
-  // sums that were added already, or that were not cleared since the step before: with those a
-  // record counts twice, and the ledger knows of one.
-  absl::Status AddSums(absl::Span<const int64_t> sums);
+  // Adds sums() of another with the same options, or of a device: those of `rows` rows.
+  // INVALID_ARGUMENT unless as many. It cannot tell sums that were added already, or that were not
+  // cleared since the step before: where no sampler says how many rows there are, a record then
+  // counts twice, and the ledger knows of one.
+  absl::Status AddSums(absl::Span<const int64_t> sums, uint64_t rows);
 
   // Group by group; the statistic of an adaptive clip norm comes last.
   absl::Span<const int64_t> sums() const { return sums_; }
+  // That were added since the sums were new or cleared, those without a part in them too. A secret,
+  // as the size of a sample is.
+  uint64_t rows() const { return rows_; }
   absl::Span<int64_t> mutable_sums() { return absl::MakeSpan(sums_); }
   void Clear();
+  // INVALID_ARGUMENT (rows) if these and so many more are more than the sample has records. Absent:
+  // nobody knows how many it has.
+  absl::Status CheckRoomFor(uint64_t rows, std::optional<uint64_t> records) const;
 
   // Coordinates of a row of gradients.
   size_t dimension() const { return dimension_; }
@@ -92,8 +99,8 @@ class ClippedSum {
   absl::StatusOr<GradientRows> Checked(const GradientRows& rows) const;
   absl::Span<int64_t> SumsOf(const Group& group);
   absl::Span<int64_t> SpareFor(const Group& group);
-  // Rows to the sums of each group of gradients, by `add`, which finds or has their norms.
-  absl::Status AddGroups(absl::Span<const double> norms,
+  // So many rows to the sums of each group of gradients, by `add`, which finds or has their norms.
+  absl::Status AddGroups(size_t rows, absl::Span<const double> norms,
                          absl::FunctionRef<void(size_t index, const Group& group)> add);
 
   const NoisePlan plan_;
@@ -104,6 +111,7 @@ class ClippedSum {
   size_t dimension_;
   double clip_norm_;
   bool empty_ = true;
+  uint64_t rows_ = 0;
   std::vector<int64_t> sums_;
   std::vector<int64_t> spare_;  // for IntegerClip, as secret as the sums
   internal::InUse in_use_;

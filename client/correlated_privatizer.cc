@@ -182,30 +182,35 @@ absl::StatusOr<std::vector<uint64_t>> CorrelatedPrivatizer::DrawStep() {
         "sampling: was not given to the run, whose records take part as the trainer promised");
   }
   RETURN_IF_ERROR(root_.CheckSafeToDraw());
-  return sampler_->Draw(steps_done_);
+  std::vector<uint64_t> drawn = sampler_->Draw(steps_done_);
+  records_ = drawn.size();
+  return drawn;
 }
 
-absl::Status CorrelatedPrivatizer::Add(absl::FunctionRef<absl::Status()> add) {
+absl::Status CorrelatedPrivatizer::Add(uint64_t rows, absl::FunctionRef<absl::Status()> add) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(CheckStepsLeft(call));
+  // Of a step that nobody has drawn, too: its rows are of the same sample.
+  if (sampler_ && !records_) records_ = sampler_->Draw(steps_done_).size();
+  RETURN_IF_ERROR(sum_.CheckRoomFor(rows, records_));
   return add();
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(absl::Span<const float> gradients) {
-  return Add([&] { return sum_.Accumulate(gradients); });
+  return Add(gradients.size() / dimension(), [&] { return sum_.Accumulate(gradients); });
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows) {
-  return Add([&] { return sum_.Accumulate(rows); });
+  return Add(rows.count, [&] { return sum_.Accumulate(rows); });
 }
 
 absl::Status CorrelatedPrivatizer::Accumulate(const GradientRows& rows,
                                               absl::Span<const double> norms) {
-  return Add([&] { return sum_.Accumulate(rows, norms); });
+  return Add(rows.count, [&] { return sum_.Accumulate(rows, norms); });
 }
 
-absl::Status CorrelatedPrivatizer::AddSums(absl::Span<const int64_t> sums) {
-  return Add([&] { return sum_.AddSums(sums); });
+absl::Status CorrelatedPrivatizer::AddSums(absl::Span<const int64_t> sums, uint64_t rows) {
+  return Add(rows, [&] { return sum_.AddSums(sums, rows); });
 }
 
 absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
@@ -217,6 +222,7 @@ absl::StatusOr<std::vector<float>> CorrelatedPrivatizer::FinishStep() {
   std::vector<float> estimates(dimension());
   encoder_->Begin(steps_done_ + 1);
   ++steps_done_;
+  records_.reset();
   in_step_ = true;
   sum_.workers().Run([&](size_t share) { ReleaseShare(share, absl::MakeSpan(estimates)); });
   in_step_ = false;

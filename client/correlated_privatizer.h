@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -84,11 +85,13 @@ class CorrelatedPrivatizer {
   absl::StatusOr<std::vector<uint64_t>> DrawStep();
 
   // To the sum of the step, as ClippedSum's. FAILED_PRECONDITION once all steps are done.
+  // INVALID_ARGUMENT (rows; nothing added) for more rows than the step has records, where the run
+  // draws them.
   absl::Status Accumulate(absl::Span<const float> gradients);
   absl::Status Accumulate(const GradientRows& rows);
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
-  // Of another rank's ClippedSum, made with options.sums.
-  absl::Status AddSums(absl::Span<const int64_t> sums);
+  // Of another rank's ClippedSum, made with options.sums, and of its rows.
+  absl::Status AddSums(absl::Span<const int64_t> sums, uint64_t rows);
 
   // Ends the step and returns the estimate of its sum, in the gradients' units; those of steps 1
   // to t add up to the estimate of the sum of all of them. On an error (not yet releasable; after
@@ -124,7 +127,8 @@ class CorrelatedPrivatizer {
   // Refuses another sum for a step that was released, and notes the one of a new step.
   absl::Status CheckDigest();
   absl::Status CheckStepsLeft(const internal::InUse::Call& call) const;
-  absl::Status Add(absl::FunctionRef<absl::Status()> add);
+  // So many rows of the step's sample, by `add`.
+  absl::Status Add(uint64_t rows, absl::FunctionRef<absl::Status()> add);
   void ReleaseShare(size_t share, absl::Span<float> estimates);
   void ToUnits(absl::Span<float> estimates) const;
 
@@ -145,6 +149,7 @@ class CorrelatedPrivatizer {
   uint64_t first_digest_ = 0;         // the step of the first of them, from 0
   std::vector<std::string> digests_;  // of steps that may have been released
   bool in_step_ = false;              // for good, if an exception came out of it
+  std::optional<uint64_t> records_;   // of the step, where the run has drawn it
   internal::InUse in_use_;
 };
 

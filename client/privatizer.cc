@@ -90,7 +90,7 @@ absl::Status Privatizer::Begin(const accountant::SamplingScheme& scheme,
     non_private_recorded_ = true;
   }
   ASSIGN_OR_RETURN(round_, recorder_->RecordRound(scheme, source, queries_));
-  rows_left_ = records;
+  records_ = records;
   open_ = true;
   return absl::OkStatus();
 }
@@ -101,18 +101,11 @@ absl::Status Privatizer::CheckOpenAndAlone(const internal::InUse::Call& call) co
                : absl::FailedPreconditionError("no step is open: begin one first");
 }
 
-absl::Status Privatizer::Add(size_t rows, absl::FunctionRef<absl::Status()> add) {
+absl::Status Privatizer::Add(uint64_t rows, absl::FunctionRef<absl::Status()> add) {
   const internal::InUse::Call call(in_use_);
   RETURN_IF_ERROR(CheckOpenAndAlone(call));
-  // The message has no number: the size of a sample is a secret.
-  if (rows_left_ && rows > *rows_left_) {
-    return FieldError("rows",
-                      "must not be more than the sample has records: a row is the gradient of one "
-                      "record, or of a microbatch, and comes once");
-  }
-  RETURN_IF_ERROR(add());
-  if (rows_left_) *rows_left_ -= rows;
-  return absl::OkStatus();
+  RETURN_IF_ERROR(sum_.CheckRoomFor(rows, records_));
+  return add();
 }
 
 absl::Status Privatizer::Accumulate(absl::Span<const float> gradients) {
@@ -127,8 +120,8 @@ absl::Status Privatizer::Accumulate(const GradientRows& rows, absl::Span<const d
   return Add(rows.count, [&] { return sum_.Accumulate(rows, norms); });
 }
 
-absl::Status Privatizer::AddSums(absl::Span<const int64_t> sums) {
-  return Add(/*rows=*/0, [&] { return sum_.AddSums(sums); });
+absl::Status Privatizer::AddSums(absl::Span<const int64_t> sums, uint64_t rows) {
+  return Add(rows, [&] { return sum_.AddSums(sums, rows); });
 }
 
 absl::StatusOr<std::vector<float>> Privatizer::Finish() {

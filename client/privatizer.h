@@ -80,7 +80,7 @@ class Privatizer {
   absl::Status Accumulate(absl::Span<const float> gradients);
   absl::Status Accumulate(const GradientRows& rows);
   absl::Status Accumulate(const GradientRows& rows, absl::Span<const double> norms);
-  absl::Status AddSums(absl::Span<const int64_t> sums);
+  absl::Status AddSums(absl::Span<const int64_t> sums, uint64_t rows);
 
   // Ends the round and writes the noised sum, in the gradients' units (those of directions, where
   // they are normalised), to `released`, which has dimension() elements; until this returns it may
@@ -108,7 +108,7 @@ class Privatizer {
                      std::optional<uint64_t> records);
   absl::Status CheckOpenAndAlone(const internal::InUse::Call& call) const;
   // So many rows of the sample, by `add`.
-  absl::Status Add(size_t rows, absl::FunctionRef<absl::Status()> add);
+  absl::Status Add(uint64_t rows, absl::FunctionRef<absl::Status()> add);
   absl::Status AwaitAndRelease(absl::Span<float> released);
   void ReleaseShare(uint64_t step, size_t share, absl::Span<float> released);
   absl::Status Adapt(int64_t noised_statistic);
@@ -123,7 +123,7 @@ class Privatizer {
   bool non_private_recorded_ = false;
   bool open_ = false;
   uint64_t round_ = 0;
-  std::optional<uint64_t> rows_left_;  // of the draw's records; absent: the sample was stated
+  std::optional<uint64_t> records_;  // of the draw; absent: the sample was stated
   uint64_t noises_drawn_ = 0;          // each has its own key
   internal::InUse in_use_;
 };

@@ -64,9 +64,9 @@ absl::Status AddRows(Sums& sums, const dpledger_gradient_rows* rows, const doubl
 }
 
 template <typename Sums>
-absl::Status AddSums(Sums& sums, const int64_t* values, size_t count) {
+absl::Status AddSums(Sums& sums, const int64_t* values, size_t count, uint64_t rows) {
   RETURN_IF_ERROR(CheckGiven({{"sums", values}}));
-  return sums.AddSums(absl::MakeSpan(values, count));
+  return sums.AddSums(absl::MakeSpan(values, count), rows);
 }
 
 absl::Status CheckCount(size_t needed, size_t count) {
@@ -221,10 +221,16 @@ dpledger_status dpledger_privatizer_accumulate_with_norms(dpledger_privatizer* p
                [&] { return AddRows(*privatizer->privatizer, rows, norms, norm_count); });
 }
 
+dpledger_status dpledger_privatizer_add_sums_of(dpledger_privatizer* privatizer,
+                                                const int64_t* sums, size_t count, uint64_t rows,
+                                                dpledger_error* error) {
+  return Guard(error, {{"privatizer", privatizer}},
+               [&] { return AddSums(*privatizer->privatizer, sums, count, rows); });
+}
+
 dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer, const int64_t* sums,
                                              size_t count, dpledger_error* error) {
-  return Guard(error, {{"privatizer", privatizer}},
-               [&] { return AddSums(*privatizer->privatizer, sums, count); });
+  return dpledger_privatizer_add_sums_of(privatizer, sums, count, /*rows=*/0, error);
 }
 
 dpledger_status dpledger_privatizer_finish(dpledger_privatizer* privatizer, float* values,
@@ -285,9 +291,15 @@ dpledger_status dpledger_correlated_run_accumulate_with_norms(dpledger_correlate
   return Guard(error, {{"run", run}}, [&] { return AddRows(*run->run, rows, norms, norm_count); });
 }
 
+dpledger_status dpledger_correlated_run_add_sums_of(dpledger_correlated_run* run,
+                                                    const int64_t* sums, size_t count,
+                                                    uint64_t rows, dpledger_error* error) {
+  return Guard(error, {{"run", run}}, [&] { return AddSums(*run->run, sums, count, rows); });
+}
+
 dpledger_status dpledger_correlated_run_add_sums(dpledger_correlated_run* run, const int64_t* sums,
                                                  size_t count, dpledger_error* error) {
-  return Guard(error, {{"run", run}}, [&] { return AddSums(*run->run, sums, count); });
+  return dpledger_correlated_run_add_sums_of(run, sums, count, /*rows=*/0, error);
 }
 
 dpledger_status dpledger_correlated_run_finish_step(dpledger_correlated_run* run, float* values,
@@ -349,10 +361,17 @@ dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
   return GuardAlone(sum, error, [&] { return AddRows(sum->sum, rows, norms, norm_count); });
 }
 
+dpledger_status dpledger_sum_add_sums_of(dpledger_sum* sum, const int64_t* sums, size_t count,
+                                         uint64_t rows, dpledger_error* error) {
+  return GuardAlone(sum, error, [&] { return AddSums(sum->sum, sums, count, rows); });
+}
+
 dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, size_t count,
                                       dpledger_error* error) {
-  return GuardAlone(sum, error, [&] { return AddSums(sum->sum, sums, count); });
+  return dpledger_sum_add_sums_of(sum, sums, count, /*rows=*/0, error);
 }
+
+uint64_t dpledger_sum_rows(const dpledger_sum* sum) { return sum != nullptr ? sum->sum.rows() : 0; }
 
 dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** values, size_t* count,
                                     dpledger_error* error) {

@@ -42,7 +42,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #define DPLEDGER_ABI_MAJOR 1
-#define DPLEDGER_ABI_MINOR 8
+#define DPLEDGER_ABI_MINOR 9
 
 // (major << 16) + minor of the library. It serves a caller that was compiled with the same major
 // number and a minor one that is not greater.
@@ -499,9 +499,14 @@ dpledger_status dpledger_privatizer_accumulate_with_norms(dpledger_privatizer* p
                                                           const dpledger_gradient_rows* rows,
                                                           const double* norms, size_t norm_count,
                                                           dpledger_error* error);
-// Adds what a dpledger_sum with the same options and clip norm has summed in another process, so
-// many as that has. Sums that were added already, or not cleared since the step before, count their
-// records twice, and the ledger knows of one: nothing here can tell.
+// Adds what a dpledger_sum with the same options and clip norm has summed in another process, or a
+// device: so many sums as that has, of `rows` rows (dpledger_sum_rows). INVALID_ARGUMENT for more
+// rows than the sample has records: sums that were added already, or were not cleared since the
+// step before, would count their records twice, and the ledger knows of one. Since minor version 9.
+dpledger_status dpledger_privatizer_add_sums_of(dpledger_privatizer* privatizer,
+                                                const int64_t* sums, size_t count, uint64_t rows,
+                                                dpledger_error* error);
+// The same for a number of rows that nobody tells: nothing then sees sums that come twice.
 dpledger_status dpledger_privatizer_add_sums(dpledger_privatizer* privatizer, const int64_t* sums,
                                              size_t count, dpledger_error* error);
 
@@ -602,6 +607,10 @@ dpledger_status dpledger_correlated_run_accumulate_with_norms(dpledger_correlate
                                                               const double* norms,
                                                               size_t norm_count,
                                                               dpledger_error* error);
+// Since minor version 9.
+dpledger_status dpledger_correlated_run_add_sums_of(dpledger_correlated_run* run,
+                                                    const int64_t* sums, size_t count,
+                                                    uint64_t rows, dpledger_error* error);
 dpledger_status dpledger_correlated_run_add_sums(dpledger_correlated_run* run, const int64_t* sums,
                                                  size_t count, dpledger_error* error);
 
@@ -649,10 +658,16 @@ dpledger_status dpledger_sum_accumulate_with_norms(dpledger_sum* sum,
                                                    const dpledger_gradient_rows* rows,
                                                    const double* norms, size_t norm_count,
                                                    dpledger_error* error);
+// Since minor version 9.
+dpledger_status dpledger_sum_add_sums_of(dpledger_sum* sum, const int64_t* sums, size_t count,
+                                         uint64_t rows, dpledger_error* error);
 dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, size_t count,
                                       dpledger_error* error);
 
-// The sums, for dpledger_privatizer_add_sums: `count` of them (dimension(), and one more with an
+// Rows in the sums since they were new or cleared, for dpledger_privatizer_add_sums_of; as secret as
+// the sums. 0 for NULL. Since minor version 9.
+uint64_t dpledger_sum_rows(const dpledger_sum* sum);
+// The sums, for dpledger_privatizer_add_sums_of: `count` of them (dimension(), and one more with an
 // adaptive clip norm), lent until the sum is freed. They must travel as secretly as gradients.
 dpledger_status dpledger_sum_values(const dpledger_sum* sum, const int64_t** values, size_t* count,
                                     dpledger_error* error);

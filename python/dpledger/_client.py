@@ -15,7 +15,7 @@ from . import _library, _wire, _words
 from ._wire import real, whole  # for those that call the library
 from .errors import Error, LibraryNotFound, WrongType, error
 
-ABI_MAJOR, ABI_MINOR = 1, 8  # that this module was written against
+ABI_MAJOR, ABI_MINOR = 1, 9  # that this module was written against
 
 _text, _size, _number = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_double
 _constant, _count, _pointer = ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p
@@ -89,6 +89,7 @@ _RESULTS = {"dpledger_abi_version": ctypes.c_uint32, "dpledger_error_new": _poin
             "dpledger_privatizer_dimension": _size, "dpledger_privatizer_clip_norm": _number,
             "dpledger_privatizer_query_count": _size, "dpledger_sum_free": None,
             "dpledger_sum_dimension": _size, "dpledger_sum_clip_norm": _number,
+            "dpledger_sum_rows": _count,
             "dpledger_store_free": None}
 
 _client: Optional[ctypes.CDLL] = None

@@ -155,9 +155,13 @@ class _Sums(Handle):
         known = _doubles(norms, "norms")
         self._call("accumulate_with_norms", ctypes.byref(rows), known, ctypes.c_size_t(len(known)))
 
-    def add_sums(self, sums: Any) -> None:
-        """Adds what a Sum with the same groups and multiplier has summed, or a device has: a buffer
-        of signed 64-bit integers."""
+    def add_sums(self, sums: Any, rows: int) -> None:
+        """Adds what a Sum with the same groups and multiplier has summed, or a device has.
+
+        sums: a buffer of signed 64-bit integers
+        rows: how many rows they are of (`Sum.rows`). A round on a sampler's draw takes no more rows
+            than that has records, so that sums that come twice are refused
+        """
         try:
             view = memoryview(sums).cast("B").cast("q")
         except (TypeError, ValueError):
@@ -166,13 +170,14 @@ class _Sums(Handle):
                             field="sums") from None
         data = (ctypes.c_int64 * len(view)).from_buffer_copy(view)
         try:
-            self.add_sums_at(ctypes.addressof(data), len(view))
+            self.add_sums_at(ctypes.addressof(data), len(view), rows)
         finally:
             ctypes.memset(data, 0, ctypes.sizeof(data))  # it is as secret as the gradients
 
-    def add_sums_at(self, address: int, count: int) -> None:
+    def add_sums_at(self, address: int, count: int, rows: int) -> None:
         """The same for `count` integers at an address, which the caller keeps alive."""
-        self._call("add_sums", ctypes.c_void_p(address), ctypes.c_size_t(count))
+        self._call("add_sums_of", ctypes.c_void_p(address), ctypes.c_size_t(count),
+                   ctypes.c_uint64(_client.whole(rows, "rows")))
 
 
 class Privatizer(_Sums):
@@ -259,7 +264,7 @@ class Privatizer(_Sums):
 
 class Sum(_Sums):
     """The exact clipped sums of one process's share of a sample, before any noise: a secret.
-    Arguments as those of Privatizer, which adds its `values`."""
+    Arguments as those of Privatizer, which adds its `values` and is told its `rows`."""
 
     def __init__(self, groups: Sequence[ClipGroup], noise_multiplier: float, *,
                  allocation: str = "proportional", microbatches: bool = False,
@@ -270,6 +275,11 @@ class Sum(_Sums):
         call("sum_create", ctypes.byref(options), ctypes.byref(pointer))
         self._hold("sum", pointer)
         self.dimension = int(_client.library().dpledger_sum_dimension(pointer))
+
+    @property
+    def rows(self) -> int:
+        """How many rows are in it, as secret as its values."""
+        return int(_client.library().dpledger_sum_rows(self._pointer()))
 
     def values(self) -> array.array:
         """The sums: signed 64-bit integers. They must travel as secretly as gradients."""

@@ -51,6 +51,7 @@ static void null_handles(void) {
   CHECK(*dpledger_error_reason(NULL) == 0);
   CHECK(dpledger_recorder_ledger(NULL) == NULL);
   CHECK(dpledger_privatizer_dimension(NULL) == 0 && dpledger_sum_dimension(NULL) == 0);
+  CHECK(dpledger_sum_rows(NULL) == 0);
   CHECK(isnan(dpledger_privatizer_clip_norm(NULL)) && isnan(dpledger_sum_clip_norm(NULL)));
   CHECK(dpledger_privatizer_query_count(NULL) == 0);
   CHECK(dpledger_correlated_run_dimension(NULL) == 0);
@@ -85,18 +86,21 @@ static void null_handles(void) {
   CHECK_INVALID(dpledger_privatizer_accumulate_with_norms(NULL, NULL, NULL, 0, error),
                 "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_add_sums(NULL, NULL, 0, error), "privatizer: ");
+  CHECK_INVALID(dpledger_privatizer_add_sums_of(NULL, NULL, 0, 0, error), "privatizer: ");
   CHECK_INVALID(dpledger_privatizer_finish(NULL, values, 1, error), "privatizer: ");
   CHECK_INVALID(dpledger_correlated_run_begin(NULL, NULL, NULL, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_draw(NULL, NULL, NULL, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_accumulate(NULL, NULL, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_accumulate_with_norms(NULL, NULL, NULL, 0, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_add_sums(NULL, NULL, 0, error), "run: ");
+  CHECK_INVALID(dpledger_correlated_run_add_sums_of(NULL, NULL, 0, 0, error), "run: ");
   CHECK_INVALID(dpledger_correlated_run_finish_step(NULL, values, 1, error), "run: ");
   CHECK_INVALID(dpledger_cyclic_batch(1, 1, 0, NULL, &number, error), "begin: ");
   CHECK_INVALID(dpledger_sum_create(&options, NULL, error), "sum: ");
   CHECK_INVALID(dpledger_sum_accumulate(NULL, NULL, error), "sum: ");
   CHECK_INVALID(dpledger_sum_accumulate_with_norms(NULL, NULL, NULL, 0, error), "sum: ");
   CHECK_INVALID(dpledger_sum_add_sums(NULL, NULL, 0, error), "sum: ");
+  CHECK_INVALID(dpledger_sum_add_sums_of(NULL, NULL, 0, 0, error), "sum: ");
   CHECK_INVALID(dpledger_sum_values(NULL, NULL, NULL, error), "sum: ");
   CHECK_INVALID(dpledger_sum_clear(NULL, error), "sum: ");
   CHECK_INVALID(dpledger_sum_set_clip_norm(NULL, 1, error), "sum: ");

@@ -204,7 +204,9 @@ static void ranks(const char* server, const char* folder) {
   }
   CHECK_OK(dpledger_sum_values(sums[1], &values, &count, error));
   CHECK(count == 3);
-  CHECK_OK(dpledger_sum_add_sums(sums[0], values, count, error));
+  CHECK(dpledger_sum_rows(sums[1]) == 2);
+  CHECK_OK(dpledger_sum_add_sums_of(sums[0], values, count, dpledger_sum_rows(sums[1]), error));
+  CHECK(dpledger_sum_rows(sums[0]) == 4);
   CHECK_OK(dpledger_sum_values(sums[0], &values, &count, error));
   one_step(&options, recorder, NULL, NULL, values, count, together);
   one_step(&options, recorder, &all, NULL, NULL, 0, alone);
@@ -214,6 +216,7 @@ static void ranks(const char* server, const char* folder) {
               "sum: is of another clip norm");
   CHECK_OK(dpledger_sum_clear(sums[0], error));
   CHECK(values[0] == 0 && values[1] == 0 && values[2] == 0);
+  CHECK(dpledger_sum_rows(sums[0]) == 0);
   CHECK_OK(dpledger_sum_set_clip_norm(sums[0], 2, error));
   CHECK(dpledger_sum_clip_norm(sums[0]) == 2);
   for (rank = 0; rank < 2; ++rank) dpledger_sum_free(sums[rank]);

@@ -42,10 +42,11 @@ TEST(ClippedSum, AddsRowsAndOtherRanks) {
   const std::vector<int64_t> once = ValuesOf(first);
   EXPECT_NEAR(static_cast<double>(once[0]) / static_cast<double>(once[1]), 0.75, 1e-5);
   ASSERT_EQ(second.Accumulate(kRows, {5.0}), absl::OkStatus());
-  ASSERT_EQ(second.AddSums(once), absl::OkStatus());
+  ASSERT_EQ(second.AddSums(once, 1), absl::OkStatus());
+  EXPECT_EQ(second.rows(), 2u);
   const std::vector<int64_t> twice = ValuesOf(second);
   for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(twice[i], 2 * once[i], 2) << "a norm of one's own";
-  EXPECT_EQ(second.AddSums({1}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(second.AddSums({1}, 1).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(second.Accumulate(kRows, {5.0, 5.0}).code(), absl::StatusCode::kInvalidArgument);
 }
 

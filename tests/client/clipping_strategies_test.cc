@@ -238,14 +238,14 @@ TEST_F(Strategy, RanksTogetherReleaseWhatOneProcessDoes) {
     for (size_t i = 0; i < ranks.size(); ++i) {
       ASSERT_EQ(ranks[i].SetClipNorm(leader->clip_norm()), absl::OkStatus());
       ASSERT_EQ(ranks[i].Accumulate(shares[i]), absl::OkStatus());
-      ASSERT_EQ(leader->AddSums(ranks[i].sums()), absl::OkStatus());
+      ASSERT_EQ(leader->AddSums(ranks[i].sums(), ranks[i].rows()), absl::OkStatus());
       ranks[i].Clear();
     }
     EXPECT_EQ(*leader->Finish(), Step(*alone, all));
     EXPECT_EQ(leader->clip_norm(), alone->clip_norm());
   }
   ASSERT_EQ(leader->BeginStep(accountant::SamplingScheme()), absl::OkStatus());
-  EXPECT_EQ(leader->AddSums({1, 2, 3}).message(), "sums: must be 4, got 3");
+  EXPECT_EQ(leader->AddSums({1, 2, 3}, 1).message(), "sums: must be 4, got 3");
 }
 
 TEST_F(Strategy, KnownNormsGiveTheSameSums) {

@@ -351,7 +351,7 @@ TEST_F(CorrelatedPrivatizerTest, RanksSumsAddUpToThoseOfOneProcess) {
   ASSERT_TRUE(one->Accumulate({0.1f, 0.2f, 0.3f, 0.05f}).ok());
   ASSERT_TRUE(leader->Accumulate({0.1f, 0.2f}).ok());
   ASSERT_TRUE(rank->Accumulate({0.3f, 0.05f}).ok());
-  ASSERT_TRUE(leader->AddSums(rank->sums()).ok());
+  ASSERT_TRUE(leader->AddSums(rank->sums(), rank->rows()).ok());
   EXPECT_EQ(*one->FinishStep(), *leader->FinishStep());
 }
 
@@ -393,7 +393,7 @@ TEST_F(CorrelatedPrivatizerTest, EndsWithThePlan) {
       "all 2 planned steps are done: more are a new run, with an event of its own");
   EXPECT_EQ(run->FinishStep().status(), over);
   EXPECT_EQ(run->Accumulate(std::vector<float>{0, 0}), over);
-  EXPECT_EQ(run->AddSums({0, 0}), over);
+  EXPECT_EQ(run->AddSums({0, 0}, 1), over);
 }
 
 TEST_F(CorrelatedPrivatizerTest, RefusesOptionsOutOfTheirDomain) {

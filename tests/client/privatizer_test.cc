@@ -407,6 +407,17 @@ TEST_F(PrivatizerTest, TakesNoMoreRowsThanTheSampleHasRecords) {
   ASSERT_TRUE(privatizer->Accumulate(absl::MakeSpan(rows).first(1)).ok());
   ASSERT_TRUE(privatizer->Accumulate(GradientRows{rows.data(), 1, 1}).ok());
   expect_refused(privatizer->Accumulate(absl::MakeSpan(rows).first(1)));
+  expect_refused(privatizer->AddSums({1}, 1));
+  ASSERT_TRUE(privatizer->Finish().ok());
+  // Sums of other ranks, one of which comes twice.
+  auto rank = ClippedSum::Create({{{"w", 1, 1.0}}, 1.1});
+  ASSERT_TRUE(rank->Accumulate(absl::MakeSpan(rows).first(2)).ok());
+  const auto next = TestEpochs();
+  ASSERT_EQ(next->Draw()->size(), 2u);
+  ASSERT_TRUE(privatizer->BeginStep(*next).ok());
+  ASSERT_TRUE(privatizer->AddSums(rank->sums(), rank->rows()).ok());
+  expect_refused(privatizer->AddSums(rank->sums(), rank->rows()));
+  expect_refused(privatizer->AddSums(rank->sums(), UINT64_MAX));
   ASSERT_TRUE(privatizer->Finish().ok());
   // The control: of a stated sample nobody knows the records.
   Step(*privatizer, {rows});

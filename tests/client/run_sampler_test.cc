@@ -159,6 +159,32 @@ TEST(SampledRun, DrawsTheSameRecordsUntilTheStepIsFinished) {
               HasSubstr("all 8 planned steps are done"));
 }
 
+TEST(SampledRun, TakesNoMoreRowsThanTheStepHasRecords) {
+  ListRecorder recorder;
+  const auto sampling = CyclicPoissonSampling{20, 2, .5};
+  const auto expected = Drawn(sampling, 8, 5);
+  for (const bool drawn : {true, false}) {
+    const auto run = *CorrelatedPrivatizer::BeginNonPrivateRunForTesting(Options(sampling),
+                                                                         &recorder, 5);
+    const auto add = [&](size_t rows) {
+      return run->Accumulate(std::vector<float>(rows * run->dimension()));
+    };
+    for (size_t step = 0; step < 3; ++step) {
+      const size_t records = expected[step].size();
+      ASSERT_GT(records, 1u);
+      if (drawn) {
+        ASSERT_EQ(run->DrawStep()->size(), records);
+      }
+      ASSERT_EQ(add(records - 1), absl::OkStatus());
+      EXPECT_THAT(std::string(add(2).message()), HasSubstr("rows: must not be more than"));
+      EXPECT_THAT(std::string(run->AddSums(std::vector<int64_t>(run->dimension()), 2).message()),
+                  HasSubstr("rows: must not be more than"));
+      EXPECT_EQ(add(1), absl::OkStatus());
+      ASSERT_TRUE(run->FinishStep().ok());
+    }
+  }
+}
+
 TEST(SampledRun, DrawsNothingWithoutASampling) {
   ListRecorder recorder;
   const auto run = CorrelatedPrivatizer::BeginRun(Options({}), &recorder);

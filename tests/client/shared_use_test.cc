@@ -127,7 +127,7 @@ TEST(SharedSum, RefusesASecondThread) {
   std::thread second([&] {
     while (!first_is_inside) std::this_thread::yield();
     answers = {sum->Accumulate(other), sum->Accumulate({other.data(), 1, size}, {1.0}),
-               sum->AddSums(std::vector<int64_t>(size)), sum->SetClipNorm(2)};
+               sum->AddSums(std::vector<int64_t>(size), 1), sum->SetClipNorm(2)};
     second_has_ended = true;
   });
   memory.CloseLastPage([&] {
@@ -164,7 +164,7 @@ TEST(SharedPrivatizer, RefusesASecondThread) {
                privatizer->Accumulate(row),
                privatizer->Accumulate({row.data(), 1, 2}),
                privatizer->Accumulate({row.data(), 1, 2}, {1.0}),
-               privatizer->AddSums({1, 1}),
+               privatizer->AddSums({1, 1}, 1),
                privatizer->Finish().status()};
   };
   ASSERT_EQ(privatizer->BeginStep(scheme), absl::OkStatus());
@@ -184,7 +184,7 @@ TEST(SharedRun, RefusesASecondThread) {
   const std::vector<float> row = {1, 0};
   recorder.meanwhile = [&] {
     answers = {run->Accumulate(row), run->Accumulate({row.data(), 1, 2}),
-               run->Accumulate({row.data(), 1, 2}, {1.0}), run->AddSums({1, 1}),
+               run->Accumulate({row.data(), 1, 2}, {1.0}), run->AddSums({1, 1}, 1),
                run->FinishStep().status()};
   };
   EXPECT_TRUE(run->FinishStep().ok());

@@ -156,7 +156,7 @@ def summers(ledger):
     yield "accumulate", lambda **given: total().accumulate(**given), dict(
         rows=numpy.zeros((2, 8), numpy.float32), norms=[1.0, 1.0])
     yield "add_sums", lambda **given: total().add_sums(**given), dict(
-        sums=numpy.zeros(8, numpy.int64))
+        sums=numpy.zeros(8, numpy.int64), rows=1)
     yield "finish", lambda **given: total().finish(**given), {}
     arrays = dict(parameters=[(4, 2), (3,)], noise_multiplier=1.0, max_grad_norm=[1.0, 2.0],
                   recorder=ledger, threads=0, allocation="proportional", non_private_seed=3)

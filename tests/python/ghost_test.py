@@ -132,6 +132,29 @@ class Sums(support.WithServer):
             exact.GhostSum([torch.nn.Conv2d(1, 1, 1)], 1.0, 1.0, ledger)
         ledger.leave()
 
+    def test_a_sample_that_comes_twice_is_refused_and_its_round_ends(self):
+        """Sums of a device hide their rows: the record would move the sum by two bounds."""
+        ledger = self.recorder("twice")
+        layer = torch.nn.Linear(2, 1)
+        ghost = exact.GhostSum([layer], 1.0, 1.0, ledger, non_private_seed=1)
+        device = exact.ExactSum(list(layer.parameters()), 1.0, 1.0, ledger, on_device=True,
+                                non_private_seed=1)
+        for total, rows in ((ghost, lambda n: [(torch.ones(n, 2), torch.ones(n, 1))]),
+                            (device, lambda n: [torch.ones(n, 1, 2), torch.ones(n, 1)])):
+            for sampler, times in ((dpledger.Sampler(dpledger.FullBatch(3)), 2),
+                                   (dpledger.Sampler(dpledger.FullBatch(3)), 1)):
+                with self.subTest(type(total).__name__, times=times):
+                    n = len(sampler.draw())
+                    total.begin(sampler)
+                    for _ in range(times):
+                        total.add(rows(n))
+                    if times == 1:
+                        total.finish()
+                        continue
+                    with self.assertRaisesRegex(ValueError, "rows: must not be more than the samp"):
+                        total.finish()
+        ledger.leave()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -165,7 +165,7 @@ class Planted(unittest.TestCase):
                 total.begin(sampler)
                 found = zoo.softmax_rows(
                     model, x[rows], y[rows]).sum(0).reshape(8) * total.queries()[0].l2_norm_bound
-                total.add_sums(torch.tensor(found).round().long().numpy())
+                total.add_sums(torch.tensor(found).round().long().numpy(), len(rows))
                 model["weights"] -= 0.01 * torch.frombuffer(
                     total.finish(), dtype=torch.float32).numpy().reshape(4, 2)
         self.assert_found("round . has a sum of group 'all' that moves by", loop, zoo.zeros,
@@ -348,12 +348,13 @@ def rank_of_two(rank, port, results):
             rows = [index for index in box[0] if index < len(x)][rank::2]
             mine.clear()
             mine.accumulate(zoo.softmax_rows(model, x[rows], y[rows]).reshape(-1, 8))
-            share = torch.frombuffer(mine.values(), dtype=torch.int64).clone()
+            share = torch.cat([torch.frombuffer(mine.values(), dtype=torch.int64),
+                               torch.tensor([mine.rows])])
             distributed.reduce(share, 0)
             noised = torch.empty(8)
             if rank == 0:
                 total.begin(sampler)
-                total.add_sums(share.numpy())
+                total.add_sums(share[:-1].numpy(), int(share[-1]))
                 noised = torch.frombuffer(total.finish(), dtype=torch.float32).clone()
             distributed.broadcast(noised, 0)
             model["weights"] -= 0.01 * noised.numpy().reshape(4, 2)

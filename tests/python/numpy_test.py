@@ -71,7 +71,8 @@ class Sums(support.WithServer):
         privatizer = sums.Privatizer([sums.ClipGroup("all", 10, 1.0)], 1.0, self.ledger,
                                      non_private_seed=3)
         privatizer.begin(SCHEME)
-        privatizer.add_sums(ranks.values())
+        self.assertEqual(ranks.rows, 6)
+        privatizer.add_sums(ranks.values(), ranks.rows)
         self.assert_same([numpy.concatenate([f.ravel() for f in whole])],
                          [numpy.array(privatizer.finish())])
 
@@ -116,9 +117,9 @@ class Sums(support.WithServer):
             with self.subTest(words), self.assertRaisesRegex(kind, words):
                 privatizer.accumulate(rows)
         with self.assertRaisesRegex(TypeError, "sums: must be a buffer"):
-            privatizer.add_sums([1, 2])
+            privatizer.add_sums([1, 2], 1)
         with self.assertRaisesRegex(ValueError, "sums"):
-            privatizer.add_sums(array.array("q", [1]))
+            privatizer.add_sums(array.array("q", [1]), 1)
         with self.assertRaisesRegex(TypeError, r"groups\[0\]: must be a ClipGroup"):
             sums.Sum([3], 1.0)
         with self.assertRaisesRegex(ValueError, "parameters: must not be empty"):

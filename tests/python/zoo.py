@@ -1042,7 +1042,7 @@ def buffers_of_several_ranks(model, data, ledger):
         for rank, share in enumerate(shares):
             share.clear()
             share.accumulate(softmax_rows(model, x[rows[rank::2]], y[rows[rank::2]]).reshape(-1, 8))
-            total.add_sums(share.values())
+            total.add_sums(share.values(), share.rows)
         model["weights"] -= 0.01 * numpy.frombuffer(total.finish(), numpy.float32).reshape(4, 2)
 
 

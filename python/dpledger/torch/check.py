@@ -223,10 +223,11 @@ class Run:
         else:
             _client.call_library(name, *arguments)
             kind, _, what = name.partition("_")
-            if kind == "privatizer" and what in ("accumulate", "accumulate_with_norms", "add_sums"):
+            if kind == "privatizer" and what in ("accumulate", "accumulate_with_norms",
+                                                 "add_sums_of"):
                 made = self._made(arguments[0])
                 _client.call_library("sum_" + what, made.sums, *arguments[1:])
-                made.rows.append(None if what == "add_sums" else _rows(arguments[1]._obj,
+                made.rows.append(None if what == "add_sums_of" else _rows(arguments[1]._obj,
                                                                        sum(made.sizes)))
 
     def _made(self, pointer: Any) -> Any:

@@ -12,7 +12,7 @@ import torch
 
 from .. import _client, _wire, sums
 from .._words import explains
-from ..errors import InvalidArgument, WrongType, error
+from ..errors import Error, InvalidArgument, WrongType, error
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
 from .arithmetic import clip_and_sum
@@ -39,6 +39,23 @@ def _clip_groups(given: Any, parameters: int) -> List[Tuple[str, int, float]]:
         raise InvalidArgument("clip_groups: must be over %d parameters together" % parameters,
                               field="clip_groups")
     return found
+
+
+def _finish_with(privatizer: Any, sums_: Optional[torch.Tensor], rows: int,
+                values: torch.Tensor) -> None:
+    """Ends a round with the sums of so many rows besides what it has (none: None), which are wiped.
+    If it does not take them it ends without them, and the Error is raised."""
+    try:
+        if sums_ is not None:
+            privatizer.add_sums_at(sums_.data_ptr(), sums_.numel(), rows)
+    except Exception:
+        with contextlib.suppress(Error):
+            privatizer.finish_at(values.data_ptr())
+        raise
+    finally:
+        if sums_ is not None:
+            sums_.zero_()
+    privatizer.finish_at(values.data_ptr())
 
 
 @explains
@@ -85,6 +102,7 @@ class ExactSum:
         self._privatizer = self._made(groups, noise_multiplier, recorder, allocation=allocation,
                                       threads=threads, non_private_seed=non_private_seed)
         self._sums: Optional[List[torch.Tensor]] = None
+        self._rows_there = 0  # in those sums
         self._room: Optional[torch.Tensor] = None
         self._alone = threading.Lock()
         self._device = torch.device("cpu")
@@ -150,13 +168,10 @@ class ExactSum:
         """Waits until the round's event is durable, and returns the noised sums: a float32 tensor
         of each parameter's shape, on the gradients' device. Divide by the expected batch size.
         After an Error the round is lost."""
-        if self._sums is not None:
-            host = torch.cat([part.cpu() for part in self._sums])
-            self._sums = None
-            self._privatizer.add_sums_at(host.data_ptr(), host.numel())
-            host.zero_()
         values = torch.empty(self.dimension, dtype=torch.float32)
-        self._privatizer.finish_at(values.data_ptr())
+        there, self._sums = self._sums, None
+        _finish_with(self._privatizer, None if there is None else torch.cat(
+            [part.cpu() for part in there]), self._rows_there, values)
         return [part.view(shape).to(self._device) for part, shape in zip(values.split(self._sizes),
                                                                          self.shapes)]
 
@@ -244,6 +259,7 @@ class ExactSum:
             found += clip_and_sum(part[first:last], group.clip_norm, bound, None if norms is None
                                   else norms[:, g])
         if self._sums is None:
-            self._sums = found
+            self._sums, self._rows_there = found, 0
         else:
             self._sums = [before + more for before, more in zip(self._sums, found)]
+        self._rows_there += int(part[0].shape[0])

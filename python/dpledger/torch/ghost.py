@@ -21,6 +21,7 @@ from ..errors import InvalidArgument, WrongType
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
 from .arithmetic import _bound_and_norm, _check_floats, leaf_sums, row_norms
+from .exact_sum import _finish_with
 
 MARGIN = 1 - 2.0 ** -8  # of the bound, for the rounding of errors: utility alone
 EXACT = 2.0 ** 26  # that sum_t |e_t| |a_t| of whole numbers must stay below
@@ -162,10 +163,11 @@ class GhostSum:
                                            threads=threads, allocation=allocation,
                                            non_private_seed=non_private_seed)
         self._sums: Optional[List[torch.Tensor]] = None
+        self._rows = 0  # in those sums
 
     def begin(self, sample: Union[Sampler, SamplingScheme], draw: Optional[int] = None) -> None:
         """Records and opens a round on a sample: see dpledger.sums.Privatizer.begin."""
-        self._sums = None
+        self._sums, self._rows = None, 0
         self._privatizer.begin(sample, draw)
 
     def add(self, pairs: Sequence[Tuple[torch.Tensor, torch.Tensor]]) -> None:
@@ -184,18 +186,16 @@ class GhostSum:
             found.append(ghost_clip_and_sum(inputs, errors, group.clip_norm,
                                             int(queries[index].l2_norm_bound), self.resolution))
         self._sums = found if self._sums is None else [a + b for a, b in zip(self._sums, found)]
+        self._rows += len(checked[0][0])
 
     def finish(self) -> List[Tuple[torch.Tensor, Optional[torch.Tensor]]]:
         """Waits until the round's event is durable, and returns each layer's noised sums: (weight,
         bias or None), float32 on the host. Divide by the expected batch size. After an Error the
         round is lost."""
-        if self._sums is not None:
-            host = torch.cat([part.reshape(-1).cpu() for part in self._sums])
-            self._sums = None
-            self._privatizer.add_sums_at(host.data_ptr(), host.numel())
-            host.zero_()
         values = torch.empty(self._privatizer.dimension, dtype=torch.float32)
-        self._privatizer.finish_at(values.data_ptr())
+        there, self._sums = self._sums, None
+        _finish_with(self._privatizer, None if there is None else torch.cat(
+            [part.reshape(-1).cpu() for part in there]), self._rows, values)
         noised: List[Tuple[torch.Tensor, Optional[torch.Tensor]]] = []
         sizes = [layer.out_features * width for layer, width in zip(self.layers, self._widths)]
         for layer, width, part in zip(self.layers, self._widths, values.split(sizes)):

@@ -13,7 +13,7 @@ from ..errors import InvalidArgument, WrongType, error
 from ..messages import SamplingScheme
 from ..recorder import Recorder, Sampler
 from .batches import BatchSampler
-from .exact_sum import ExactSum
+from .exact_sum import ExactSum, _finish_with
 
 
 @explains
@@ -162,8 +162,8 @@ class _Share:
     def accumulate_at(self, *arguments: Any) -> None:
         self.sum.accumulate_at(*arguments)
 
-    def add_sums_at(self, address: int, count: int) -> None:
-        self.sum.add_sums_at(address, count)
+    def add_sums_at(self, address: int, count: int, rows: int) -> None:
+        self.sum.add_sums_at(address, count, rows)
 
     def scattered(self, made: Callable[[], List[Any]]) -> Any:
         """One of the things that the process with the ledger makes; an Error of its own in all of
@@ -187,21 +187,20 @@ class _Share:
 
     def finish_at(self, address: int) -> None:
         values = self.sum.values()
-        total = torch.empty(self.dimension + 1, dtype=torch.int64)
-        total[:-1] = torch.frombuffer(values, dtype=torch.int64)
-        total[-1] = self.missing
+        total = torch.empty(self.dimension + 2, dtype=torch.int64)
+        total[:-2] = torch.frombuffer(values, dtype=torch.int64)
+        total[-2], total[-1] = self.sum.rows, self.missing
         noised = torch.empty(self.dimension, dtype=torch.float32)
         distributed.reduce(total, self._source, group=self._group)
 
         def finished() -> List[None]:
             if int(total[-1]):
-                self._give_up()
+                self.privatizer.finish()  # without its sum; the ledger keeps the round
                 raise InvalidArgument(
                     "gradients: every process must add one row for each record of its "
                     "share, no more and no less",
                     field="gradients")
-            self.privatizer.add_sums_at(total.data_ptr(), self.dimension)
-            self.privatizer.finish_at(noised.data_ptr())
+            _finish_with(self.privatizer, total[:-2], int(total[-2]), noised)
             return [None] * self.processes
         try:
             self.scattered(finished)
@@ -210,7 +209,3 @@ class _Share:
             ctypes.memset(values.buffer_info()[0], 0, 8 * len(values))  # as secret as the gradients
         distributed.broadcast(noised, self._source, group=self._group)
         ctypes.memmove(address, noised.data_ptr(), 4 * self.dimension)
-
-    def _give_up(self) -> None:
-        """Ends the round without its sum; the ledger keeps it."""
-        self.privatizer.finish()
