@@ -14,6 +14,7 @@ import dpledger
 
 try:
     import torch
+    import torch.utils.checkpoint
     from dpledger import torch as exact
     from dpledger.torch import guards
 except ImportError:
@@ -319,6 +320,52 @@ class Optimizers(support.WithPath):
         model[0].weight.grad = torch.ones(4, 4)
         optimizer.zero_grad()
         self.assertIsNone(model[0].weight.grad)
+
+    def test_what_a_backward_pass_reaches_besides_is_refused_and_not_what_nothing_can_step(self):
+        """Leaves of the graph, whatever holds them: a model, nothing, a part of it made again."""
+        def run(make, lr=0.0):
+            model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=2)
+            optimizer = self.made(torch.optim.SGD(model.parameters(), lr=lr), sampler=sampler)
+            exact.per_example(model, loss_reduction="sum")
+            forward = make(model)
+            for x, y in exact.data_loader(self.data, sampler):
+                functional.cross_entropy(forward(x), y, reduction="sum").backward()
+                optimizer.step()
+        tensor, part = torch.zeros(2, requires_grad=True), torch.nn.Linear(4, 4)
+        again = torch.utils.checkpoint.checkpoint
+        refused = dict(tensor=lambda m: lambda x: m(x) + tensor, part=lambda m: lambda x: m(part(x)),
+                       again=lambda m: lambda x: again(lambda y: m(y) + tensor,
+                                                       x.requires_grad_()))
+        for name, make in refused.items():
+            with self.subTest(name), self.assertRaisesRegex(
+                    ValueError, "optimizer: the backward pass gave a parameter of shape .* in no "):
+                run(make)
+        others = self.made(torch.optim.SGD(part.parameters(), lr=1.0))
+        honest = dict(records=lambda m: lambda x: m(x.requires_grad_()),
+                      anothers=refused["part"], stopped=lambda m: lambda x: m(x + 0 * x.detach()))
+        for name, make in honest.items():
+            with self.subTest(name):
+                run(make)
+        del others
+        gc.collect()
+        with self.assertRaisesRegex(ValueError, "in no sum"):
+            run(refused["part"])
+
+    def test_another_optimizer_of_the_same_parameters_is_found_at_the_step(self):
+        for take in ("per_example", "gradients"):
+            model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=2)
+            optimizer = self.made(torch.optim.SGD(model.parameters(), lr=1.0), sampler=sampler)
+            plain = torch.optim.Adam(model.parameters())
+            if take == "per_example":
+                exact.per_example(model, loss_reduction="sum")
+            with self.subTest(take), self.assertRaisesRegex(
+                    ValueError, "optimizer: parameter 0.* was written between its backward pass"):
+                for x, y in exact.data_loader(self.data, sampler):
+                    functional.cross_entropy(model(x), y, reduction="sum").backward()
+                    if take == "gradients":
+                        exact.gradients(model, functional.cross_entropy, x, y)
+                    plain.step()
+                    optimizer.step()
 
     def test_a_group_cannot_be_added_and_an_optimizer_does_not_step_alone(self):
         model = self.model()

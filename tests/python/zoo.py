@@ -408,6 +408,45 @@ def group_added_to_the_inner_optimizer(model, data, ledger):
         optimizer.step()
 
 
+def beside(model, data, ledger, **how):
+    """A loop that trains the head privately, and steps the body by what backward() left."""
+    sampler, plain = poisson(), torch.optim.SGD(model[0].parameters(), lr=0.1)
+    optimizer = private(torch.optim.SGD(model[1].parameters(), lr=0.1), ledger, sampler)
+    exact.per_example(model[1], loss_reduction="sum")
+    for batch in exact.data_loader(data, sampler):
+        sum_loss(model, batch).backward(**how)
+        optimizer.step()
+        plain.step()
+        plain.zero_grad()
+
+
+@case(body_and_head, points, refused="gave a parameter of shape .* no sum: let it be stepped with")
+def a_plain_optimizer_of_the_body(model, data, ledger):
+    beside(model, data, ledger)
+
+
+@case(body_and_head, points)
+def a_plain_optimizer_of_what_is_given_nothing(model, data, ledger):
+    beside(model, data, ledger, inputs=list(model[1].parameters()))
+
+
+@case(body_and_head, points)
+def a_body_trained_on_public_records(model, data, ledger):
+    """By an optimizer of its own, whose backward passes go through the private head."""
+    sampler, public = poisson(), torch.optim.SGD(model[0].parameters(), lr=0.1)
+    optimizer = private(torch.optim.SGD(model[1].parameters(), lr=0.1), ledger, sampler)
+    exact.per_example(model[1], loss_reduction="sum")
+    x = torch.linspace(-1, 1, 32).reshape(8, 4)
+    for batch in exact.data_loader(data, sampler):
+        sum_loss(model, (x, (x.sum(1) > 0).long())).backward()
+        public.step()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            features = model[0](batch[0])
+        sum_loss(model[1], (features, batch[1])).backward()
+        optimizer.step()
+
+
 @case(body_and_head, points)
 def stale_gradient_of_a_frozen_body(model, data, ledger):
     sum_loss(model, [column[:9] for column in (data.tensors)]).backward()  # to see that it works

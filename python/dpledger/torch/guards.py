@@ -275,20 +275,61 @@ class _Reduction:
 
 
 def _losses() -> List[torch.Tensor]:
-    """The losses whose backward pass calls this: in this thread, or in any where a device's own
-    thread does."""
+    """The losses whose backward pass calls this."""
+    return [loss for tensors, _ in _calls() for loss in tensors if loss.grad_fn is not None]
+
+
+def _calls() -> List[Tuple[List[torch.Tensor], List[torch.Tensor]]]:
+    """The tensors and the inputs of torch.autograd.backward where that calls this: in this thread,
+    or in any where a device's own thread does. (No frame is kept: it would keep itself.)"""
     frames = sys._current_frames()
-    return _losses_of(frames.pop(threading.get_ident())) or [
-        loss for frame in frames.values() for loss in _losses_of(frame)]
+    return _calls_of(frames.pop(threading.get_ident())) or [
+        call for frame in frames.values() for call in _calls_of(frame)]
 
 
-def _losses_of(frame: Any) -> List[torch.Tensor]:
+def _calls_of(frame: Any) -> List[Tuple[List[torch.Tensor], List[torch.Tensor]]]:
+    found = []  # checkpointing makes one within another
     while frame is not None:
         if frame.f_code is torch.autograd.backward.__code__:
-            return [tensor for tensor in _tensors(frame.f_locals.get("tensors"))
-                    if tensor.grad_fn is not None]
+            found.append((list(_tensors(frame.f_locals.get("tensors"))),
+                          list(_tensors(frame.f_locals.get("inputs")))))
         frame = frame.f_back
-    return []
+    return found
+
+
+# What backward passes gave gradients to, by id, since they were last forgotten.
+_REACHED: Dict[int, "weakref.ref[torch.Tensor]"] = {}
+
+
+def note_reached() -> None:
+    """Remembers the leaves that the backward pass which calls this gives gradients to."""
+    for losses, inputs in _calls():
+        for leaf in inputs or _leaves(losses):
+            if leaf.is_leaf:
+                _REACHED[id(leaf)] = weakref.ref(leaf)
+
+
+def reached() -> List[torch.Tensor]:
+    """Those leaves."""
+    return [leaf for leaf in (found() for found in _REACHED.values()) if leaf is not None]
+
+
+def forget_reached() -> None:
+    _REACHED.clear()
+
+
+def _leaves(losses: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """What a backward pass of these gives gradients to."""
+    waiting: List[Any] = [loss.grad_fn for loss in losses]
+    seen: Set[Any] = set()
+    while waiting and len(seen) < _MOST_NODES:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name().endswith("AccumulateGrad"):
+            yield node.variable
+        waiting += [following for following, _ in node.next_functions]
 
 
 def reduction_of(loss: torch.Tensor) -> Optional[str]:

@@ -55,8 +55,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
     It is made of the parameters that require a gradient when it is made. Schedulers, closures,
     `state_dict` and `param_groups` are the optimizers' own. A wrong loop is refused before a weight
     moves, by an Error or by InvalidArgument: rows that are not the sample's records, a sample that
-    was used or passed over, parameters that are stepped and not summed, gradients that do not come
-    through the layers whose rows are summed.
+    was used or passed over, parameters that are stepped and not summed, or that something else
+    writes or could step, gradients that do not come through the layers whose rows are summed.
     """
 
     def __init__(self, optimizer: Union[torch.optim.Optimizer, Sequence[torch.optim.Optimizer]], *,
@@ -106,6 +106,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
         self._made = False
         super().__init__(self._parameters, dict(self.optimizers[0].defaults))
         self._made = True
+        _MADE.add(self)
         self._source.take()
         for inner in self.optimizers:
             _keep_from_stepping_alone(inner)
@@ -169,6 +170,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
     def _take(self, examples: Optional[int], last: bool) -> None:
         """The rows of a backward pass, into a step that ends with them or goes on."""
         self._check()
+        self._check_reached()
         found = self._rows_found()
         checked = self.sums._checked(found)
         rows = int(checked[0].shape[0])
@@ -223,6 +225,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
         for parameter in self._parameters:
             parameter.grad = None
             parameter.grad_sample = None  # type: ignore[attr-defined]
+        guards.forget_reached()
 
     # ---- What is refused ----
 
@@ -247,6 +250,31 @@ class PrivateOptimizer(torch.optim.Optimizer):
                     "would be moved by noise alone; make another one, with another sampler"
                     % self._name(parameter),
                     field="optimizer")
+
+    def _check_reached(self) -> None:
+        """Refuses what another optimizer could step, or has stepped, with gradients that the
+        backward passes left: parameters that got one and are in no sum (at passes 1, 2, 4, 8 and so
+        on), and those that were written since."""
+        summed = {id(p) for made in list(_MADE) for p in made._parameters}
+        rows = getattr(next((p for p in self._parameters if getattr(p, "grad_sample", None)
+                             is not None), None), "grad_sample", None)
+        for leaf in guards.reached():
+            # Records may require a gradient themselves.
+            if id(leaf) in summed or not (isinstance(leaf, torch.nn.Parameter) or rows is None
+                                          or leaf.shape[:1] != rows.shape[:1]):
+                continue
+            raise InvalidArgument(
+                "optimizer: the backward pass gave %s a gradient without noise, and it is in no "
+                "sum: let it be stepped with the others, PrivateOptimizer([first, second], ...), "
+                "or, if nothing steps it, freeze it: requires_grad_(False)" % self._name(leaf),
+                field="optimizer")
+        for parameter in self._parameters:
+            version = getattr(getattr(parameter, "grad_sample", None), "version", None)
+            if version is not None and version != parameter._version:
+                raise InvalidArgument(
+                    "optimizer: %s was written between its backward pass and this step: by another "
+                    "optimizer that took the gradient without noise? It is stepped by its "
+                    "PrivateOptimizer alone" % self._name(parameter), field="optimizer")
 
     def _rows_found(self) -> List[torch.Tensor]:
         """Each parameter's rows; zeros for one that the loss does not depend on."""
@@ -315,7 +343,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
                 if each is parameter:
                     return "parameter %d%s" % (index, " of optimizer %d" % number if self._several
                                                else "")
-        return "a parameter"
+        return "a parameter of shape %s" % list(parameter.shape)
 
     # ---- What it is of the optimizers ----
 
@@ -387,6 +415,9 @@ class PrivateOptimizer(torch.optim.Optimizer):
     def __repr__(self) -> str:
         return "PrivateOptimizer(%s, %s) of\n%s" % (self._source, self._said,
                                                     "\n".join(map(repr, self.optimizers)))
+
+
+_MADE: "weakref.WeakSet[PrivateOptimizer]" = weakref.WeakSet()  # that are alive
 
 
 # ---- Samples ----

@@ -136,6 +136,7 @@ class _Passes:
         # the call that made the rows of a parameter, in a backward pass
         self._of: Dict[int, Any] = {}
         self._pass: Callable[[], Any] = lambda: None  # that backward pass, while it runs
+        self._made = 0  # backward passes
         self.end: Callable[[], None] = lambda: None  # of what watches the model
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -171,6 +172,9 @@ class _Passes:
             self._of.clear()
             # The engine alone holds it, until the pass has ended or failed.
             running = _Running()
+            self._made += 1
+            if self._made & (self._made - 1) == 0:
+                guards.note_reached()
             torch.autograd.Variable._execution_engine.queue_callback(running)
             self._pass = weakref.ref(running)
         for parameter, found in rows:
@@ -198,7 +202,7 @@ class _Passes:
             else:
                 parameter.grad_sample = kept = before + found
             # Of the losses' gradients, which autocast has in 16 bits: the rows are no finer.
-            kept.made_of = kind
+            kept.made_of, kept.version = kind, parameter._version
             self._of[id(parameter)] = call
 
 
@@ -434,5 +438,6 @@ def gradients(model: torch.nn.Module, loss: Callable[[Any, Any], torch.Tensor], 
     check_model(model)
     found = functional.gradients_of(model, loss, inputs, targets, chunk_size)
     for parameter, rows in zip([p for p in model.parameters() if p.requires_grad], found):
+        rows.version = parameter._version  # type: ignore[attr-defined]
         parameter.grad_sample = rows  # type: ignore[attr-defined]
     return found
