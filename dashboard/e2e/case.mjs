@@ -9,19 +9,27 @@ import { fill } from "./ledgers.mjs";
 import { folderWith, OTHERS } from "./others.mjs";
 import { sleep, startServer } from "./server.mjs";
 
+// One for all cases of a run, which share nothing in it: each opens contexts of its own.
+let opened;
+export async function closeBrowser() {
+  await opened?.close();
+}
 // onBrowser(BODY): a case with a browser, and with a folder of its own.
 export const onBrowser =
   (body) =>
   async ({ bin, page }) => {
     const folder = mkdtempSync(join(tmpdir(), "dpledger-e2e-"));
-    const browser = await openBrowser(["--host-resolver-rules=MAP ledger.test 127.0.0.1"]);
+    if (!opened?.isConnected())
+      opened = await openBrowser(["--host-resolver-rules=MAP ledger.test 127.0.0.1"]);
     try {
-      await body({ browser, folder, bin, page });
+      await body({ browser: opened, folder, bin, page });
     } finally {
-      await browser.close();
+      await closeContexts(opened);
       rmSync(folder, { recursive: true, force: true });
     }
   };
+const closeContexts = (browser) =>
+  Promise.all(browser.contexts().map((context) => context.close().catch(() => undefined)));
 // onServer([OPTIONS,] BODY): on a server too, with ledgers in it unless told, and beside them as
 // many others as a run asks for (run.mjs).
 export const onServer = (...given) => {
@@ -35,8 +43,7 @@ export const onServer = (...given) => {
       await body({ ...at, server, others });
     } finally {
       // An open stream holds up a server that ends. What a case failed by is not hidden by this.
-      const contexts = at.browser.contexts();
-      await Promise.all(contexts.map((context) => context.close().catch(() => undefined)));
+      await closeContexts(at.browser);
       await server.stop();
     }
   });

@@ -5,6 +5,7 @@
 // With DPLEDGER_E2E_OTHERS=10000 the server of every case has as many other ledgers beside its own.
 import { existsSync, readdirSync } from "node:fs";
 import { found, isFirefox } from "./browser.mjs";
+import { closeBrowser } from "./case.mjs";
 
 const [bin, page, file, only] = process.argv.slice(2);
 if (!found) {
@@ -33,5 +34,6 @@ for (const one of files) {
     }
   }
 }
+await closeBrowser();
 if (!run) console.log("no case has such a name");
 process.exit(failed || !run ? 1 : 0);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { openPage, settled } from "../browser.mjs";
+import { isFirefox, openPage, settled } from "../browser.mjs";
 import { own, says, text, until, onServer } from "../case.mjs";
 import { append, create, declared, nameOf, rounds, poisson } from "../ledgers.mjs";
 import { NO_OTHERS } from "../others.mjs";
@@ -70,8 +70,11 @@ export const cases = {
             await tab.evaluate(() => document.querySelectorAll("dialog .epsilon").length),
             2,
           );
-        await tab.evaluate(AXE);
-        assert.deepEqual(await faults(tab), [], at);
+        // It reads the same document in any browser, and takes most of a view's time.
+        if (!isFirefox || address === "/") {
+          await tab.evaluate(AXE);
+          assert.deepEqual(await faults(tab), [], at);
+        }
         if (address === "/") {
           await tab.evaluate(() =>
             document.querySelector("main").append(document.createElement("img")),

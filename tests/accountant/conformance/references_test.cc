@@ -92,10 +92,10 @@ std::set<std::string> JudgeAll(const std::vector<ReferenceCase>& cases) {
   Judge judge;
   std::map<std::string, int> counts;
   std::set<std::string> excused;
-  const dpledger::testing::SampledCases one_in_three(3);
+  const dpledger::testing::SampledCases one_in_five(5);
   std::map<std::string, dpledger::testing::SampledCases> sampled;
   for (const ReferenceCase& reference : cases) {
-    auto& of_its_kind = sampled.try_emplace(reference.kind, one_in_three).first->second;
+    auto& of_its_kind = sampled.try_emplace(reference.kind, one_in_five).first->second;
     if (!of_its_kind.Next() && !IsListed(reference)) continue;
     const Judgement judgement = judge(reference);
     if (judgement.verdict == Verdict::kAgrees) {
