@@ -266,7 +266,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
             raise InvalidArgument(
                 "optimizer: the backward pass gave %s a gradient without noise, and it is in no "
                 "sum: let it be stepped with the others, PrivateOptimizer([first, second], ...), "
-                "or, if nothing steps it, freeze it: requires_grad_(False)" % self._name(leaf),
+                "or, if this gradient steps nothing, keep it out of the pass: detach() what comes "
+                "of it, or requires_grad_(False)" % self._name(leaf),
                 field="optimizer")
         for parameter in self._parameters:
             version = getattr(getattr(parameter, "grad_sample", None), "version", None)
