@@ -35,12 +35,14 @@ Interval SampledProfile::WorseOf(const Deltas& deltas) {
 
 RiskFunction SampledProfile::Risk(Side above, Side below) const {
   std::vector<RiskPoint> points;
+  // Two ε that differ in their last digit may have the same e^ε.
+  const auto add = [&](const RiskPoint& point) {
+    if (points.empty() || points.back().x < point.x) points.push_back(point);
+  };
   for (auto at = deltas_.rbegin(); at != deltas_.rend(); ++at) {
-    if (at->first > 0) points.push_back(RiskBelow(at->first, below(at->second)));
+    if (at->first > 0) add(RiskBelow(at->first, below(at->second)));
   }
-  for (const auto& [epsilon, deltas] : deltas_) {
-    points.push_back(RiskAt(epsilon, above(deltas)));
-  }
+  for (const auto& [epsilon, deltas] : deltas_) add(RiskAt(epsilon, above(deltas)));
   return RiskFunction(std::move(points));
 }
 

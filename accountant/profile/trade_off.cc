@@ -27,13 +27,18 @@ RiskPoint Widened(double x, const Interval& risk) {
 
 double SubDown(double a, double b) { return NextDown(a - b); }
 
-// The value at `to` of a line that is at least R from `at` onwards, away from `before`: through R's
-// greatest value at `at` and its least at `before`, by concavity; of slope at most 1, as R's is.
-double ExtrapolateUp(const RiskPoint& before, const RiskPoint& at, double to) {
-  const double reach = SubUp(to, at.x);
+// An upper bound on R's slope from `at` onwards: that of the line through R's greatest value at
+// `at` and its least at `before`, by concavity; and it is 1 at most.
+double SlopeUp(const RiskPoint& before, const RiskPoint& at) {
   const double rise = std::fmax(0, SubUp(at.risk.upper(), before.risk.lower()));
-  const double slope = std::fmin(1, DivUp(rise, SubDown(at.x, before.x)));
-  return AddUp(at.risk.upper(), MulUp(slope, reach));
+  const double run = SubDown(at.x, before.x);
+  if (!(run > 0)) return 1;
+  return rise == 0 ? 0 : std::fmin(1, DivUp(rise, run));
+}
+
+// The value at `to` of a line that is at least R from `at` onwards, away from `before`.
+double ExtrapolateUp(const RiskPoint& before, const RiskPoint& at, double to) {
+  return AddUp(at.risk.upper(), MulUp(SlopeUp(before, at), SubUp(to, at.x)));
 }
 
 // The same towards smaller x, from `after`: R rises between them by at least what the bounds say,
@@ -41,7 +46,7 @@ double ExtrapolateUp(const RiskPoint& before, const RiskPoint& at, double to) {
 double ExtrapolateDown(const RiskPoint& at, const RiskPoint& after, double to) {
   const double reach = SubDown(at.x, to);
   const double rise = std::fmax(0, SubDown(after.risk.lower(), at.risk.upper()));
-  const double slope = DivDown(rise, SubUp(after.x, at.x));
+  const double slope = rise == 0 ? 0 : DivDown(rise, SubUp(after.x, at.x));
   return SubUp(at.risk.upper(), std::fmax(0, MulDown(slope, reach)));
 }
 
@@ -100,9 +105,7 @@ double RiskFunction::BeyondLast(double alpha) const {
   // A mean of the constant 1 and of the line through the last two points whose slope is at most α:
   // then the excess is greatest at the last point.
   const RiskPoint& last = points_.back();
-  const RiskPoint& before = points_[points_.size() - 2];
-  const double rise = std::fmax(0, SubUp(last.risk.upper(), before.risk.lower()));
-  const double slope = rise == 0 ? 0 : DivUp(rise, SubDown(last.x, before.x));
+  const double slope = SlopeUp(points_[points_.size() - 2], last);
   const double share = slope <= alpha ? 1 : std::fmax(0, DivDown(alpha, slope));
   const double rest = share == 1 ? 0 : NextUp(1 - share);
   return SubUp(AddUp(MulUp(share, last.risk.upper()), rest), MulDown(alpha, last.x));

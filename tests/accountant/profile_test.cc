@@ -178,6 +178,52 @@ TEST(TradeOff, AnUpperBoundOnDeltaAloneSaysNothingAgainstTheAttackerBeingWeak) {
   EXPECT_EQ(rdp->origin.warnings, std::vector<std::string>{"rdp gives no lower bound"});
 }
 
+// Two mechanisms of few outcomes, by Neyman and Pearson: their curves have corners, next to which
+// the ε that are asked for come to differ in the last digit. The line through two such points fell.
+TEST(TradeOff, NextToACornerHoldsTheTruth) {
+  constexpr double kEpsilon = 0.15053439093962517, kDelta = 0.001;
+  History history;
+  history.Add("w", Mechanism{2, EpsilonDelta{kEpsilon, kDelta}});
+  const Composition twice = *Resolve(history, Adjacency::kAddOrRemoveOne);
+  const double corner = std::exp(-2 * kEpsilon), all = (1 - kDelta) * (1 - kDelta);
+  for (const std::vector<double>& alphas : {std::vector{0.9}, {0.1, 0.9}, {0.01, 0.5, 0.9}}) {
+    const auto found = profile::ComputeTradeOff(twice, alphas, {});
+    ASSERT_TRUE(found.ok()) << found.status();
+    const double beta = corner * (all - 0.9);
+    EXPECT_GE(found->points.back().symmetric.upper(), beta) << alphas.size();
+    EXPECT_LE(found->points.back().symmetric.lower(), beta) << alphas.size();
+    EXPECT_LT(found->points.back().symmetric.RelativeGap(), 5e-3) << alphas.size();
+  }
+}
+
+// A point that comes twice, or as near as doubles are, says no more than once.
+TEST(RiskFunction, HoldsTheCurveWherePointsAreAsNearAsDoublesAre) {
+  const double mu = 1.5;
+  const auto risk_at = [&](double x) {
+    const double epsilon = std::log(x);
+    const double risk = Phi(epsilon / mu - mu / 2) + x * Phi(-epsilon / mu - mu / 2);
+    return profile::RiskPoint{x, {risk * (1 - 1e-9), risk * (1 + 1e-9)}};
+  };
+  for (const double twice : {0.1, 0.5, 1.0, 2.0, 20.0}) {
+    for (const double next : {twice, std::nextafter(twice, 100)}) {
+      std::vector<profile::RiskPoint> points;
+      for (const double x : {0.05, 0.5, 0.9, 5.0, 15.0}) {
+        if (x < twice) points.push_back(risk_at(x));
+      }
+      points.push_back(risk_at(twice));
+      points.push_back(risk_at(next));
+      if (twice < 20) points.push_back(risk_at(30));
+      const profile::RiskFunction risk(points);
+      for (double z = -4; z <= 5; z += 0.1) {
+        const GaussianRates rates = RatesAt(mu, z);
+        const Interval error = risk.TypeTwoError(rates.alpha);
+        EXPECT_LE(error.lower(), rates.beta + 1e-8) << twice << " " << z;
+        EXPECT_GE(error.upper(), rates.beta - 1e-8) << twice << " " << z;
+      }
+    }
+  }
+}
+
 // Every chord and every line holds for noisy values too: a curve whose δ is known to a hundredth.
 TEST(RiskFunction, ContainsTheCurveHoweverWideItsPointsAre) {
   const double mu = 1.5;
