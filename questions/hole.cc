@@ -132,7 +132,23 @@ absl::StatusOr<Hole> Hole::At(const std::string& path, std::vector<v1::Event> ev
                      Within(Element("events", place), events::ValueOf(events[i])));
     hole.events_.push_back(std::move(value));
   }
+  if (hole.Fill(hole.start_).ok()) {
+    hole.least_ = hole.LastValid(hole.least_);
+    hole.greatest_ = hole.LastValid(hole.greatest_);
+  }
   return hole;
+}
+
+double Hole::LastValid(double end) const {
+  double valid = start_;
+  for (double tried = end; tried != valid;) {
+    (Fill(tried).ok() ? valid : end) = tried;
+    if (valid == end) break;
+    tried = std::sqrt(valid * end);
+    if (unit_ > 0) tried = std::nearbyint(tried / unit_) * unit_;
+    if (tried == end) break;
+  }
+  return valid;
 }
 
 absl::StatusOr<accountant::History> Hole::Fill(double x) const {

@@ -22,12 +22,16 @@ class Hole {
   // The events with x in the hole, as the history of one writer.
   absl::StatusOr<accountant::History> Fill(double x) const;
 
+  // What x may be by the event's own rules, as far as that is one interval.
   double unit() const { return unit_; }  // x is a multiple of it, for a whole number; else 0
   double least() const { return least_; }
   double greatest() const { return greatest_; }
   double start() const { return start_; }  // the field's present value, moved into the domain
 
  private:
+  // The last value from `start_`, which is valid, towards `end` with which the event is valid.
+  double LastValid(double end) const;
+
   struct Part {
     const google::protobuf::FieldDescriptor* field;
     int index;  // -1 for a field that does not repeat

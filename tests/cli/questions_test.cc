@@ -304,6 +304,28 @@ TEST_F(Questions, AHoleInAnEventFileIsSolvedFor) {
   EXPECT_LE(answer.Number("epsilon.upper"), 2);
 }
 
+// The search went on beyond what the scheme allows, and ended with an error about a value that
+// nobody had given.
+TEST_F(Questions, AHoleIsSoughtWithinWhatItsEventAllows) {
+  const auto calibrate = [&](const std::string& event, const char* hole, const char* target,
+                             const char* adjacency) {
+    return Dpledger({"calibrate", "--epsilon", target, "--delta", "1e-6", "--adjacency", adjacency,
+                     "--events", folder_.Write("hole", event), "--hole", hole, "--json"});
+  };
+  const RunResult batch = calibrate(
+      R"({"rounds":{"scheme":{"populationSize":"3976","withoutReplacement":{"sampleSize":"100"}},)"
+      R"("queries":[{"l2NormBound":1,"noiseStddev":9.2}],"count":"32"}})",
+      "events[0].rounds.scheme.without_replacement.sample_size", ".82", "replace-one");
+  ASSERT_EQ(batch.exit_code, 0) << batch.err;
+  EXPECT_NEAR(JsonObject(batch.out).Number("value"), 588, 1);
+  const char* answers =
+      R"({"mechanism":{"randomizedResponse":{"noiseParameter":0.5,"numBuckets":"4"}}})";
+  EXPECT_THAT(
+      calibrate(answers, "events[0].mechanism.randomized_response.num_buckets", ".1", "replace-one")
+          .err,
+      HasSubstr("meets the target"));
+}
+
 TEST_F(Questions, AdaptiveParametersAreRefused) {
   const RunResult result = Dpledger({"epsilon", "--events", Reference(), "--delta", "1e-5",
                                      "--parameters", "adaptive", "--json"});
