@@ -13,6 +13,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/entry_clock.h"
 #include "base/out_of_memory.h"
 #include "base/status.h"
 #include "ledger_store/embedded/commit_group.h"
@@ -232,7 +233,7 @@ class EmbeddedStore : public SteppedStore {
       : db_(std::move(db)),
         writer_(std::move(writer)),
         table_(std::move(table)),
-        clock_(*options.clock),
+        entry_clock_(*options.clock),
         queue_(options.max_pending_bytes) {}
 
   void StartThreads() {
@@ -299,7 +300,7 @@ class EmbeddedStore : public SteppedStore {
   // staging has made of the heads by then is thrown away whole. RocksDB is not asked to survive
   // that, so its own write is outside: there, as before, the process ends, and the log decides.
   void Commit(AnsweredGroup& answered) {
-    const absl::Time now = clock_.Now();
+    const absl::Time now = entry_clock_.Now();
     last_group_seconds_ = absl::ToUnixSeconds(now);
     batch_.Clear();  // keeps its memory
     CommitGroup group(*db_, *table_, *this, now, gate());
@@ -382,7 +383,7 @@ class EmbeddedStore : public SteppedStore {
   const std::unique_ptr<LedgerTable> table_;
   FailStop fail_stop_;
   std::unique_ptr<EmbeddedCheckpoints> checkpoints_;  // set by Open, and not changed afterwards
-  Clock& clock_;
+  const EntryClock entry_clock_;
 
   // When the last group was recorded, seconds: a guess at when the next will be.
   std::atomic<int64_t> last_group_seconds_ = 0;

@@ -27,7 +27,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "ledger_store/evidence/entry_clock.h"
+#include "base/entry_clock.h"
 #include "ledger_store/evidence/registry.h"
 #include "ledger_store/evidence/start_check.h"
 #include "ledger_store/store.h"

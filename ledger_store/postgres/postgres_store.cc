@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/out_of_memory.h"
+#include "base/entry_clock.h"
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
@@ -52,7 +53,7 @@ class PostgresStore : public EngineStore {
   PostgresStore(std::unique_ptr<Database> database, const PostgresOptions& options)
       : database_(std::move(database)),
         checkpoints_(*database_, *options.clock),
-        clock_(*options.clock),
+        entry_clock_(*options.clock),
         queue_(options.max_pending_bytes) {
     for (int i = 0; i < std::max(1, options.connections / 2); ++i) {
       committers_.emplace_back([this] { CommitUntilClosed(); });
@@ -233,7 +234,7 @@ class PostgresStore : public EngineStore {
     try {
       CommittedGroup committed{.requests = group.size()};
       const absl::Time before = absl::Now();
-      Answers answers = CommitGroup({*database_, *this, gate(), clock_.Now()}, group, committed);
+      Answers answers = CommitGroup({*database_, *this, gate(), entry_clock_.Now()}, group, committed);
       committed.took = absl::Now() - before;
       Tell(committed);
       return answers;
@@ -245,7 +246,7 @@ class PostgresStore : public EngineStore {
 
   const std::unique_ptr<Database> database_;
   PostgresCheckpoints checkpoints_;
-  Clock& clock_;
+  const EntryClock entry_clock_;
   CommitQueue queue_;
   std::vector<std::thread> committers_;  // last: they use all of the above
 };

@@ -1,5 +1,5 @@
 // Recorded times after jumps of the machine's clock, and what a notary says of the lease's holder.
-#include "ledger_store/evidence/entry_clock.h"
+#include "base/entry_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -57,6 +57,7 @@ TEST_F(NotaryClockTest, RecordedTimeRecoversFromAJump) {
   EXPECT_EQ(jumped->ledgers, 1u);
   EXPECT_EQ(jumped->clock_jump, kYear);
   EXPECT_EQ(LastRecorded(), began + absl::Hours(1));
+  EXPECT_EQ(store_->Head(kLedger).value()->last_recorded_time, began + absl::Hours(1));
   clock_.Jump(-kYear);
   clock_.Advance(absl::Minutes(90));
   AppendNotes(kLedger, 1);
@@ -64,6 +65,7 @@ TEST_F(NotaryClockTest, RecordedTimeRecoversFromAJump) {
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->clock_jump, absl::ZeroDuration());
   EXPECT_EQ(LastRecorded(), began + absl::Minutes(90));
+  EXPECT_EQ(store_->Head(kLedger).value()->last_recorded_time, began + absl::Minutes(90));
 }
 
 TEST_F(NotaryClockTest, RecordedTimeNeverGoesBack) {

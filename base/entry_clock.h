@@ -1,6 +1,6 @@
-// The time that the registry's entries are recorded at. It may never go back, so one jump of the
-// machine's clock into the future would hold it there. Therefore the time of day counts only as far
-// as a steady clock agrees.
+// The time that entries are recorded at. It may never go back, so one jump of the machine's clock
+// into the future would hold it there. Therefore the time of day counts only as far as a steady
+// clock agrees.
 //
 //  1. Now() is at most an hour past the time of day at the construction plus the time since then.
 // Thread safe if the clock is.
