@@ -87,7 +87,7 @@ absl::Status Notary::CheckPlaces() const {
   if (!options_.elsewhere || second_place_.IsThere())
     return CheckSecondPlace(store_, registry_, second_place_);
   ASSIGN_OR_RETURN(const std::vector<std::string> copies, options_.elsewhere(Origin()));
-  return CheckCopies(store_, registry_, copies, "the witnesses");
+  return CheckCopies(store_, registry_, copies, kWitnesses);
 }
 
 absl::StatusOr<SigningRound> Notary::Round(const std::set<std::string>* only) {

@@ -29,10 +29,14 @@ absl::Status Refused(absl::string_view what) {
 
 absl::Status TooShort(const Registry& registry, const std::string& where,
                       absl::string_view signed_size) {
-  return Refused(absl::StrCat("the store holds less than what was signed of it: its registry has ",
-                              registry.size(), " entries, the checkpoint in ", where, " says ",
-                              signed_size, ". If the ledgers were removed on purpose, remove ",
-                              where, " and ", where, ".previous too"));
+  std::string what =
+      absl::StrCat("the store holds less than what was signed of it: its registry has ",
+                   registry.size(), " entries, the checkpoint in ", where, " says ", signed_size);
+  if (where != kWitnesses) {
+    absl::StrAppend(&what, ". If the ledgers were removed on purpose, remove ", where, " and ",
+                    where, ".previous too");
+  }
+  return Refused(what);
 }
 
 // The largest checkpoint among the copies that a key of the registry signed.

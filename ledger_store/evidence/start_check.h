@@ -28,6 +28,7 @@ absl::Status CheckSecondPlace(LedgerReader& store, const Registry& registry,
 // The same for a store in which nothing was signed.
 absl::Status CheckNothingSigned(const CheckpointFile& file);
 // The same with copies from elsewhere; messages name `where` they are from.
+inline constexpr char kWitnesses[] = "the witnesses";
 absl::Status CheckCopies(LedgerReader& store, const Registry& registry,
                          const std::vector<std::string>& copies, const std::string& where);
 

@@ -78,6 +78,9 @@ absl::StatusOr<std::vector<std::string>> AskElsewhere(const SigningOptions& opti
   absl::StatusOr<std::vector<std::string>> notes =
       options.witnessed ? options.witnessed(origin)
                         : absl::UnavailableError("there is no --witness to ask");
+  // One that has cosigned nothing tells an older copy from the newest as little as none.
+  if (notes.ok() && notes->empty())
+    notes = absl::UnavailableError("no witness has cosigned anything of this registry");
   if (notes.ok()) return notes;
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(

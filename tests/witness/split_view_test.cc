@@ -250,6 +250,9 @@ TEST_F(SplitView, LostSecondPlaceIsAskedForAmongWitnesses) {
   };
   refused({}, "there is no --witness to ask");
   refused(Flags(witness), "the checkpoint in the witnesses says");
+  // One that never saw this registry knows as little as none.
+  WitnessProcess stranger({log});
+  refused(Flags(stranger), "no witness has cosigned anything of this registry");
   witness.Stop(SIGKILL);
   refused(Flags(witness), "is not there beside a key that was made before");
   witness.Start();
