@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process_start.h"
 #include "cli/commands.h"
 #include "cli/difference_advice.h"
 #include "cli/exit_code.h"
@@ -124,4 +125,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace dpledger::cli
 
-int main(int argc, char** argv) { return dpledger::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  dpledger::BeginProcess();
+  return dpledger::cli::Main(argc, argv);
+}

@@ -4,12 +4,38 @@
 #include <cstdint>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace dpledger::flags {
 namespace {
+
+// The parser by itself takes what a slip of the keyboard makes of a line: a quote that is not
+// closed for a part of the text, a name alone for "true".
+class OneFlagALine : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::string line, all;
+    for (int number = 1; std::getline(input, line); ++number) {
+      if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // of some editors
+      const size_t begin = line.find_first_not_of(" \t\r"), equals = line.find('=');
+      all += line + '\n';
+      if (begin == std::string::npos || line[begin] == '#') continue;
+      const size_t value = line.find_first_not_of(" \t\r", equals + 1);
+      const bool is_open = equals != std::string::npos && value != std::string::npos &&
+                           (line[value] == '"' || line[value] == '\'') &&
+                           line.find(line[value], value + 1) == std::string::npos;
+      if (equals == std::string::npos || equals == begin || is_open) {
+        throw CLI::ConfigError("line " + std::to_string(number) + ": must be FLAG = VALUE" +
+                               (is_open ? ", whose quote is closed" : ""));
+      }
+    }
+    std::istringstream checked(all);
+    return CLI::ConfigTOML::from_config(checked);
+  }
+};
 
 class ExamplesFirst : public CLI::Formatter {
  public:
@@ -181,6 +207,7 @@ void App::set_version_flag(const std::string& flag, const std::string& version) 
 }
 Option* App::set_config(const std::string& flag, const std::string& help) {
   of_->allow_config_extras(CLI::config_extras_mode::error);
+  of_->config_formatter(std::make_shared<OneFlagALine>());
   return Kept(RefuseEmpty(of_->set_config(flag, "", help)));
 }
 void App::ShowExamplesFirst() {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/file.h"
+#include "base/process_start.h"
 #include "registry/server_source.h"
 #include "witness/flags.h"
 #include "witness/http_door.h"
@@ -91,4 +92,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace dpledger::witness
 
-int main(int argc, char** argv) { return dpledger::witness::Main(argc, argv); }
+int main(int argc, char** argv) {
+  dpledger::BeginProcess();
+  return dpledger::witness::Main(argc, argv);
+}

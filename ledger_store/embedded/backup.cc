@@ -185,9 +185,22 @@ absl::Status Compare(const BackupFile& named, const BackupFile& copied, const st
 
 }  // namespace
 
+namespace {
+
+bool IsWithin(const std::string& path, const std::string& folder) {
+  std::error_code error;
+  const fs::path inner = fs::weakly_canonical(path, error), outer = fs::canonical(folder, error);
+  return !error &&
+         std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+}  // namespace
+
 absl::StatusOr<BackupManifest> MakeBackup(const std::string& from, const std::string& to,
                                           const BackupManifest& about,
                                           const CopyProgress& progress) {
+  if (IsWithin(to, from))
+    return FieldError("to", absl::StrCat("must not be within the store, got ", to));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesOf(from));
   ASSIGN_OR_RETURN(const std::unique_ptr<PartialFolder> folder, PartialFolder::Make(to));
   const fs::path store = folder->path() / kStoreFolder;

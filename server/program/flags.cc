@@ -212,9 +212,21 @@ void DescribeHttp(flags::App& app, Given& given) {
       ->type_name("HOST:PORT");
   app.add_option("--http-host", flags.server.http.hosts,
                  "A name beside localhost, 127.0.0.1 and [::1] by which HTTP clients reach this "
-                 "server. May repeat");
+                 "server. May repeat")
+      ->check([](const std::string& host) {
+        const bool plain =
+            host.find_first_of("/: *") == std::string::npos ||
+            (host.find(':') != host.rfind(':') && host.find('/') == std::string::npos);
+        return std::string(plain ? "" : "must be a name or an address, without a scheme or a port");
+      });
   app.add_option("--http-origin", flags.server.http.origins,
-                 "Let pages of this origin, https://HOST[:PORT], call this server. May repeat");
+                 "Let pages of this origin, https://HOST[:PORT], call this server. May repeat")
+      ->check([](const std::string& origin) {
+        const size_t begin = origin.find("://");
+        const bool is_origin = begin != std::string::npos && begin + 3 < origin.size() &&
+                               origin.find_first_of("/ *", begin + 3) == std::string::npos;
+        return std::string(is_origin ? "" : "must be as browsers send it, https://HOST[:PORT]");
+      });
   app.add_option(
          "--http-files", flags.server.http.files,
          "Folder of a page's files to serve over HTTP, read at the start; the page that was "

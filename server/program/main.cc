@@ -17,6 +17,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/process_start.h"
 #include "base/status.h"
 #include "questions/answers.h"
 #include "server/log.h"
@@ -168,4 +169,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace dpledger::server
 
-int main(int argc, char** argv) { return dpledger::server::Main(argc, argv); }
+int main(int argc, char** argv) {
+  dpledger::BeginProcess();
+  return dpledger::server::Main(argc, argv);
+}

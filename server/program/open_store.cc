@@ -23,6 +23,12 @@ constexpr size_t kMaxConnectionBytes = 16 << 10;
 
 // The file may hold a password, and may be another one tomorrow.
 absl::StatusOr<std::string> ReadConnection(const std::string& path) {
+  // Nothing of the string itself, which may have a password in it, goes into a log.
+  if (path.find('=') != std::string::npos || path.find("://") != std::string::npos) {
+    return FieldError("postgres",
+                      "must be the path of a file that holds the connection string (without \"=\" "
+                      "and \"://\"), not that string");
+  }
   ASSIGN_OR_RETURN(std::string content, ReadSecretFile(path, kMaxConnectionBytes + 1));
   absl::StripAsciiWhitespace(&content);
   if (content.empty() || content.size() > kMaxConnectionBytes ||

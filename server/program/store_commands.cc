@@ -74,6 +74,7 @@ struct Place {
     app.add_option("--checkpoint-copy", checkpoint_file,
                    "File that keeps the latest checkpoint outside the store; "
                    "<store folder>.checkpoint unless told")
+        ->check(flags::ExistingFile())
         ->type_name("FILE");
   }
   void AddKeyFile(flags::App& app) {

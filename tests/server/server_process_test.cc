@@ -279,6 +279,15 @@ TEST_F(ServerProgram, WrongFlagsExitWithTwo) {
       {{"--config", ""}, "--config: must not be empty"},
       {{"--config", folder_.Write("empty", "policy = \"\"\n")}, "--policy: must not be empty"},
       {{"--http-files", "", "--log-level", "loud"}, "--log-level"},  // "": no page
+      {{"--config", folder_.Write("open", "# ours\nstore = \"led\n")},
+       "line 2: must be FLAG = VALUE"},
+      {{"--config", folder_.Write("bare", "store\n")}, "line 1: must be FLAG = VALUE"},
+      {{"--config", folder_.Write("section", "[http]\n")}, "line 1: must be FLAG = VALUE"},
+      {{"--http-origin", "https://page.example/"}, "--http-origin: must be as browsers send it"},
+      {{"--http-origin", "*"}, "--http-origin: must be as browsers send it"},
+      {{"--http-host", "https://ledger.example"}, "--http-host: must be a name"},
+      {{"--http-host", "ledger.example:7070"}, "--http-host: must be a name"},
+      {{"fsck", "--store", folder_.path(), "--checkpoint-copy", folder_.File("typo")}, "typo"},
   };
   for (const auto& wrong : cases) {
     const RunResult result = RunProgram(Command(wrong.flags));
@@ -287,9 +296,31 @@ TEST_F(ServerProgram, WrongFlagsExitWithTwo) {
   }
 }
 
+// A line of the log in a file of the store would be the end of it.
+TEST_F(ServerProgram, WritesNoMessageIntoAFileWhereItsOutputIsClosed) {
+  const std::string store = folder_.File("closed"), port = folder_.File("closed-port");
+  const std::string script = BinaryPath("dpledger-server") + " --listen 127.0.0.1:0 --store " +
+                             store + " --port-file " + port + " <&- >&- 2>&- & server=$!; " +
+                             "for i in $(seq 200); do [ -s " + port +
+                             " ] && break; sleep .05; done; " +
+                             "kill $server; wait $server; grep -rl '\"event\"' " + store;
+  const RunResult result = RunProgram({"/bin/sh", "-c", script});
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(std::filesystem::is_empty(store));
+}
+
+TEST_F(ServerProgram, KeepsAConnectionStringOutOfItsLog) {
+  const RunResult result =
+      RunProgram({BinaryPath("dpledger-server"), "--postgres", "host=db1 password=S3CRET",
+                  "--signing-key", folder_.File("k"), "--checkpoint-copy", folder_.File("c")});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("postgres: must be the path of a file"));
+  EXPECT_THAT(result.err, Not(HasSubstr("S3CRET")));
+}
+
 TEST_F(ServerProgram, ConfigFileSetsFlags) {
   const std::string config = folder_.Write(
-      "config", "listen = \"0.0.0.0:0\"\nstore = \"" + folder_.File("store") + "\"\n");
+      "config", "\xEF\xBB\xBFlisten = \"0.0.0.0:0\"\nstore = \"" + folder_.File("store") + "\"\n");
   EXPECT_THAT(RunProgram(Command({"--config", config})).err, HasSubstr("0.0.0.0:0 can be reached"));
 }
 
