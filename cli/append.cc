@@ -45,15 +45,23 @@ absl::StatusOr<v1::Receipt> SendBatches(const std::vector<v1::AppendBatchRequest
   v1::Receipt all;
   for (const v1::AppendBatchRequest& batch : batches) {
     absl::StatusOr<v1::Receipt> receipt = server.Append(batch);
-    if (!receipt.ok() && all.count() > 0) {
+    if (!receipt.ok()) {
+      const absl::Status& status = receipt.status();
+      const ErrorReason reason = ReasonOf(status);
+      std::string stored;
+      if (all.count() > 0) {
+        stored = absl::StrCat("the first ", all.count(), " events are stored");
+      } else if (absl::IsDeadlineExceeded(status) || reason.reason == "RECEIPT_NOT_SIGNED") {
+        stored = "it may be stored all the same";
+      } else {
+        return status;
+      }
       return WithReason(
-          absl::Status(receipt.status().code(),
-                       absl::StrCat(receipt.status().message(), " (the first ", all.count(),
-                                    " events are stored; repeat with --request-id ",
-                                    batches.front().request_id(), ")")),
-          ReasonOf(receipt.status()));
+          absl::Status(status.code(),
+                       absl::StrCat(status.message(), " (", stored, "; repeat with --request-id ",
+                                    batches.front().request_id(), ", and nothing counts twice)")),
+          reason);
     }
-    RETURN_IF_ERROR(receipt.status());
     if (all.count() == 0) all.set_first_sequence(receipt->first_sequence());
     all.set_count(all.count() + receipt->count());
     all.set_size(receipt->size());

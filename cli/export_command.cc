@@ -33,6 +33,8 @@ absl::StatusOr<std::string> Statement(const std::string& name, double delta, uin
 }
 
 absl::Status Export(const ExportFlags& flags, Output& out) {
+  if (flags.output == "-" && out.json())
+    return FieldError("--output", "must be a file with --json: both would be on standard output");
   ServerCalls server(flags.place);
   ASSIGN_OR_RETURN(const OpenPlace open, server.place());
   if (open.in_bundles) {

@@ -147,9 +147,11 @@ void AddServer(flags::App& app, connection::ServerAccess& value) {
   const auto file = [&app](const char* flag, std::string& path, const char* help) {
     app.add_option(flag, path, help)
         ->check([](const std::string& given) {
-          return access(given.c_str(), R_OK) == 0
-                     ? ""
-                     : absl::StrCat("must be a file that can be read, got ", given);
+          return access(given.c_str(), R_OK) == 0 ? ""
+                                                  : absl::StrCat("must be a file that can be read",
+                                                                 connection::LooksLikeAToken(given)
+                                                                     ? ", and not the token itself"
+                                                                     : ", got " + given);
         })
         ->type_name("FILE");
   };

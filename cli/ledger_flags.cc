@@ -24,6 +24,7 @@ void LedgerFlags::AddTo(flags::App& app) {
 }
 
 void CreateFlags::AddTo(flags::App& app) {
+  place.makes = true;
   LedgerFlags::AddTo(app);
   AddName(app, "--dataset", *declaration.mutable_dataset(), 256,
           "which data set; the same name, letter for letter, in every ledger over it")

@@ -1,5 +1,7 @@
 #include "cli/ledger_place.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -32,7 +34,8 @@ void AddRequiredPlace(flags::App& app, LedgerPlace& place) {
 
 void WritePlace::AddTo(flags::App& app) {
   AddPlain(app, "--store", folder, "PATH",
-           "in place of a server: the folder of a recorder's ledgers; made if there is none");
+           makes ? "in place of a server: the folder of a recorder's ledgers; made if there is none"
+                 : "in place of a server: the folder of a recorder's ledgers");
   AddServer(app, server);
   app.parse_complete_callback([this] {
     if (folder.empty()) return CheckServer(server);
@@ -54,8 +57,11 @@ absl::Status OfFlag(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const std::string& folder) {
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> opened = local::OpenLedgers(folder);
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const WritePlace& place) {
+  if (std::error_code error; !place.makes && !std::filesystem::exists(place.folder, error))
+    return absl::NotFoundError(
+        absl::StrCat("--store: ", place.folder, ": there is no such folder"));
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> opened = local::OpenLedgers(place.folder);
   if (!opened.ok()) return OfFlag(opened.status());
   return opened;
 }
@@ -78,7 +84,7 @@ absl::Status WithoutFolders() {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const std::string&) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const WritePlace&) {
   return WithoutFolders();
 }
 absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace&, bool) { return WithoutFolders(); }

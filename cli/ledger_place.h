@@ -31,13 +31,14 @@ void AddRequiredPlace(flags::App& app, LedgerPlace& place);
 struct WritePlace {
   connection::ServerAccess server;
   std::string folder;
+  bool makes = false;  // the folder, if there is none
 
   // Throws flags::ValidationError if both are given, or neither.
   void AddTo(flags::App& app);
 };
-// A channel to the ledgers in the folder, which is made if there is none. Errors of
+// A channel to the ledgers in the folder. NOT_FOUND if there is none, and none is made; errors of
 // local::OpenLedgers, which name --store; UNIMPLEMENTED as OpenAtRest.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const std::string& folder);
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const WritePlace& place);
 
 // Ledgers at rest, as they are asked for.
 struct OpenPlace {

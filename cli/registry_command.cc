@@ -119,6 +119,13 @@ absl::Status Follow(const FollowFlags& flags, Output& out) {
   options.state_file = flags.state;
   options.prove_growth = flags.prove_growth;
   ASSIGN_OR_RETURN(options.trusted, flags.keys.Keys());
+  for (const merkle::VerifierKey& key : options.trusted) {
+    if (key.type != merkle::SignatureType::kEd25519) {
+      return FieldError("--key",
+                        absl::StrCat("must be a log's here, got that of the witness ", key.name,
+                                     ": following a registry asks for no cosignatures"));
+    }
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<registry::Follower> follower,
                    registry::Follower::Open(std::move(options)));
   const std::unique_ptr<registry::RegistrySource> source = SourceOf(flags);

@@ -43,15 +43,16 @@ std::string MethodOf(const google::protobuf::Descriptor& request) {
 }  // namespace
 
 ServerCalls::ServerCalls(const connection::ServerAccess& server)
-    : ServerCalls(server.address, OpenPlace(), connection::Connect(server)) {
+    : ServerCalls("", OpenPlace(), connection::Connect(server)) {
   if (!channel_.ok()) return;
-  log_keys_ =
-      *connection::LogKeys::Parse(connection::Complete(server)->log_key);  // Connect has checked it
+  const connection::ServerAccess known = *connection::Complete(server);  // Connect has checked it
+  address_ = known.address;
+  log_keys_ = *connection::LogKeys::Parse(known.log_key);
 }
 
 ServerCalls::ServerCalls(const WritePlace& place)
     : ServerCalls(place.folder.empty() ? ServerCalls(place.server)
-                                       : ServerCalls("", OpenPlace(), OpenToWrite(place.folder))) {}
+                                       : ServerCalls("", OpenPlace(), OpenToWrite(place))) {}
 
 ServerCalls::ServerCalls(const LedgerPlace& place, bool costs)
     : ServerCalls(place.AtRest() ? AtRest(place, costs) : ServerCalls(place.server)) {}

@@ -88,7 +88,13 @@ class TokenFile : public grpc::MetadataCredentialsPlugin {
 
   absl::Status Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     struct stat found = {};
-    if (stat(path_.c_str(), &found) != 0) return ErrnoError(errno, "read", path_);
+    if (stat(path_.c_str(), &found) != 0) {
+      const int failed = errno;
+      if (LooksLikeAToken(path_))
+        return FieldError("token_file",
+                          "must be a file that can be read, and not the token itself");
+      return ErrnoError(failed, "read", path_);
+    }
     const std::string stamp = absl::StrCat(found.st_ino, ":", found.st_size, ":",
                                            found.st_mtim.tv_sec, ".", found.st_mtim.tv_nsec);
     if (stamp == stamp_) return absl::OkStatus();

@@ -1,7 +1,6 @@
 #include "connection/server_access.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <optional>
 
@@ -11,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/address.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "connection/log_keys.h"
 
@@ -57,11 +57,16 @@ std::string ConfigFolder() {
 
 absl::StatusOr<ServerAccess> FromFile(const std::string& folder) {
   ServerAccess access;
+  if (folder.empty()) return access;
   const std::string path = absl::StrCat(folder, "/client.conf");
-  std::ifstream file(path);
-  if (folder.empty() || !file) return access;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
+  // One that cannot be read may say whose signature is to be demanded: it is not as if it were not
+  // there.
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (absl::IsNotFound(content.status())) return access;
+  RETURN_IF_ERROR(content.status());
+  int number = 0;
+  for (const absl::string_view line : absl::StrSplit(*content, '\n')) {
+    ++number;
     const absl::string_view text = absl::StripAsciiWhitespace(line);
     if (text.empty() || text.front() == '#') continue;
     const size_t equals = text.find('=');
@@ -155,6 +160,11 @@ absl::StatusOr<bool> IsServerMeant(const ServerAccess& given) {
   }
   ASSIGN_OR_RETURN(const ServerAccess file, FromFile(ConfigFolder()));
   return !FromEnvironment().address.empty() || !file.address.empty();
+}
+
+bool LooksLikeAToken(const std::string& path) {
+  const absl::string_view name = absl::string_view(path).substr(path.rfind('/') + 1);
+  return absl::StartsWith(name, "dpl_") || absl::StartsWith(name, "eyJ");  // or a web token
 }
 
 absl::StatusOr<ServerAccess> Complete(ServerAccess given) {

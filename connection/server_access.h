@@ -41,6 +41,8 @@ struct ServerAccess {
 // not go together; also if there is no server at all.
 absl::StatusOr<ServerAccess> Complete(ServerAccess given);
 
+// Of what is given for a token's file: it is not shown in an error then, which may go into a log.
+bool LooksLikeAToken(const std::string& path);
 // Whether there is anything that Complete would complete: `given` says something, or the
 // environment or client.conf names a server. INVALID_ARGUMENT for a client.conf that cannot be
 // read.

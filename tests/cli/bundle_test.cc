@@ -472,7 +472,10 @@ TEST_F(Bundle, IsWrittenToWhatIsNoFileAndThroughLinks) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_EQ(read, written);
 
-  const RunResult out = RunJson(OnServer({"ledger", "export", name_, "--output", "-"}));
+  EXPECT_THAT(
+      Fails(OnServer({"ledger", "export", name_, "--output", "-"}), 1).Text("error.message"),
+      ::testing::StartsWith("--output: must be a file with --json"));
+  const RunResult out = Dpledger(OnServer({"ledger", "export", name_, "--output", "-"}));
   EXPECT_EQ(out.exit_code, 0);
   EXPECT_EQ(out.out, written);
   EXPECT_THAT(out.err, ::testing::HasSubstr("wrote"));

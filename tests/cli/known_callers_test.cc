@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -533,10 +534,26 @@ TEST_F(KnownCallers, EnvironmentAndConfigNameTheServer) {
   std::vector<std::string> elsewhere = list;
   elsewhere.insert(elsewhere.end(), {"--server", absl::StrCat("https://", address_), "--ca", ca_});
   EXPECT_EQ(RunProgram(elsewhere, home).exit_code, 4);
+  EXPECT_THAT(RunProgram(list, {{"DPLEDGER_SERVER", "127.0.0.1:1"}}).err,
+              HasSubstr("server 127.0.0.1:1: "));
   folder_.Write("dpledger/client.conf", "server = a:1\nport = 7\n");
   const RunResult wrong = RunProgram(list, home);
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("client.conf line 2"));
+  // One that cannot be read may demand a signature: it is not as if it were not there.
+  std::filesystem::remove(folder_.File("dpledger/client.conf"));
+  mkdir(folder_.File("dpledger/client.conf").c_str(), 0700);
+  std::vector<std::string> named = list;
+  named.insert(named.end(), {"--server", address_, "--ca", ca_, "--token-file", admin_[1]});
+  const RunResult unread = RunProgram(named, home);
+  EXPECT_NE(unread.exit_code, 0);
+  EXPECT_THAT(unread.err, HasSubstr("dpledger/client.conf"));
+  // A token where its file belongs is not shown.
+  named.back() = "dpl_secretsecretsecret";
+  const RunResult secret = RunProgram(named);
+  EXPECT_NE(secret.exit_code, 0);
+  EXPECT_THAT(secret.err, HasSubstr("and not the token itself"));
+  EXPECT_THAT(secret.err, Not(HasSubstr("secretsecret")));
   const RunResult none = RunProgram(list, {{"XDG_CONFIG_HOME", folder_.File("nothing")}});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("DPLEDGER_SERVER"));

@@ -72,6 +72,12 @@ TEST_F(RegistryCommands, FollowsAServer) {
   EXPECT_EQ(second.Number("newEntries"), 6);
   EXPECT_EQ(second.Number("growthProofs"), 3);
   EXPECT_EQ(JsonObject(run(follow).out).Number("newEntries"), 0);
+  const RunResult witness =
+      Dpledger({"registry", "follow", "--key",
+                merkle::VerifierKey{"w", merkle::SignatureType::kCosignature, {}}.ToText(),
+                "--state", folder_.File("other"), "--once", "--server", server.address()});
+  EXPECT_NE(witness.exit_code, 0);
+  EXPECT_THAT(witness.err, ::testing::HasSubstr("--key: must be a log's here"));
   EXPECT_EQ(server.Stop(), 0);
   const RunResult away = Dpledger({"registry", "follow", "--key-file", keys, "--state",
                                    folder_.File("state"), "--once", "--server", "127.0.0.1:1"});

@@ -362,6 +362,18 @@ TEST(InAFolder, ABudgetIsMadeAndKept) {
   // It is a recorder's folder or none, and one place at a time.
   EXPECT_THAT(Dpledger({"ledger", "note", "a", "--text", "x", "--store", folder.path()}).err,
               HasSubstr("--store: "));
+  // A name that was mistyped makes no folder and no key.
+  const std::string typo = folder.File("typo");
+  for (const Words& words :
+       {Words{"ledger", "note", "a", "--text", "x"}, Words{"ledger", "seal", "a"},
+        Words{"ledger", "append", "a", "--events", folder.File("run.jsonl")}, plan("a")}) {
+    Words told = words;
+    told.insert(told.end(), {"--store", typo});
+    const RunResult refused_typo = Dpledger(told);
+    EXPECT_NE(refused_typo.exit_code, 0);
+    EXPECT_THAT(refused_typo.err, HasSubstr("typo: there is no such folder"));
+    EXPECT_FALSE(std::filesystem::exists(typo));
+  }
   EXPECT_EQ(
       Dpledger({"ledger", "note", "a", "--text", "x", "--store", store, "--server", "127.0.0.1:1"})
           .exit_code,
