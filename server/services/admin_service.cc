@@ -140,15 +140,13 @@ absl::StatusOr<v1::RotateTokenResponse> AdminService::RotateToken(
 absl::StatusOr<v1::RevokeTokenResponse> AdminService::RevokeToken(
     const v1::RevokeTokenRequest& request, const CallContext&) {
   RETURN_IF_ERROR(CheckNoUnknownFields(request));
+  RETURN_IF_ERROR(tokens_.Change(
+      [&](TokenTable& table) { return table.Revoke(request.name(), clock_.Now()); }));
+  ASSIGN_OR_RETURN(const TokenTable table, tokens_.List());  // which says when they were used last
   v1::RevokeTokenResponse response;
-  const absl::Status stored = tokens_.Change([&](TokenTable& table) {
-    const absl::Status revoked = table.Revoke(request.name(), clock_.Now());
-    for (const TokenRecord& token : table.tokens) {
-      if (token.name == request.name()) *response.add_tokens() = ToProto(token);
-    }
-    return revoked;
-  });
-  if (!stored.ok()) return stored;
+  for (const TokenRecord& token : table.tokens) {
+    if (token.name == request.name()) *response.add_tokens() = ToProto(token);
+  }
   return response;
 }
 

@@ -145,12 +145,14 @@ TEST_F(AdminServiceTest, RevocationEndsAllTokensOfTheName) {
   rotate.set_name("alice");
   rotate.mutable_grace()->set_seconds(60);
   const std::string second = service_.RotateToken(rotate, {})->secret();
+  EXPECT_EQ(Who(second), "token:alice");
   v1::RevokeTokenRequest revoke;
   revoke.set_name("alice");
   const auto revoked = service_.RevokeToken(revoke, {});
   ASSERT_TRUE(revoked.ok()) << revoked.status();
   ASSERT_EQ(revoked->tokens_size(), 2);
   EXPECT_TRUE(revoked->tokens(1).has_revoke_time());
+  EXPECT_EQ(revoked->tokens(1).last_use_time().seconds(), Seconds() / 60 * 60);
   EXPECT_EQ(Who(first), "REVOKED_TOKEN");
   EXPECT_EQ(Who(second), "REVOKED_TOKEN");
   EXPECT_EQ(Who(other), "token:bob");
