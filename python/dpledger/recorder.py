@@ -133,6 +133,9 @@ class Recorder(Questions):
                 raise WrongType("%s: must be text, got %s" % (where, type(given).__name__),
                                 field=where)
         text, real, truth = _client.utf8, _client.real, _wire.truth
+        if server is not None and not server:
+            raise InvalidArgument("server: must be host:port, got nothing; without a server leave it "
+                                  "out", field="server")
         name = dataset if ledger is None else ledger
         declaration = _client.Declaration(
             dataset=text(dataset, "dataset"), unit_of_privacy=text(unit, "unit"),
@@ -275,7 +278,7 @@ class Recorder(Questions):
         if os.getpid() != self._process:
             return  # a forked worker that ends
         try:
-            if kind is None:
+            if kind is None and not self._given_up:
                 self.close()
         finally:
             self.leave()

@@ -332,6 +332,17 @@ class Recording:
         self.assertEqual(freed, ["in the child"])
         _client.library().dpledger_recorder_free(held)
 
+    def test_who_leaves_within_the_block_leaves_the_writer_open(self):
+        with self.recorder("left") as ledger:
+            ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+            ledger.leave()
+        with self.recorder("left") as ledger:
+            ledger.round(dpledger.FullBatch(), dpledger.SumQuery(1.0, 2.0)).await_releasable()
+
+    def test_an_empty_server_is_not_taken_for_none(self):
+        with self.assertRaisesRegex(ValueError, "server: must be host:port, got nothing"):
+            dpledger.Recorder(server="", dataset="d", unit="u", adjacency="add-or-remove-one")
+
     def test_a_freed_handle_is_refused(self):
         ledger = self.recorder("freed")
         ledger.leave()
