@@ -132,11 +132,15 @@ absl::StatusOr<Hole> Hole::At(const std::string& path, std::vector<v1::Event> ev
                      Within(Element("events", place), events::ValueOf(events[i])));
     hole.events_.push_back(std::move(value));
   }
-  if (hole.Fill(hole.start_).ok()) {
-    hole.least_ = hole.LastValid(hole.least_);
-    hole.greatest_ = hole.LastValid(hole.greatest_);
+  return std::move(hole).WithinItsRules();
+}
+
+Hole Hole::WithinItsRules() && {
+  if (Fill(start_).ok()) {
+    least_ = LastValid(least_);
+    greatest_ = LastValid(greatest_);
   }
-  return hole;
+  return std::move(*this);
 }
 
 double Hole::LastValid(double end) const {

@@ -29,6 +29,8 @@ class Hole {
   double start() const { return start_; }  // the field's present value, moved into the domain
 
  private:
+  // With the values alone that the event's rules allow.
+  Hole WithinItsRules() &&;
   // The last value from `start_`, which is valid, towards `end` with which the event is valid.
   double LastValid(double end) const;
 

@@ -134,8 +134,8 @@ class Recorder(Questions):
                                 field=where)
         text, real, truth = _client.utf8, _client.real, _wire.truth
         if server is not None and not server:
-            raise InvalidArgument("server: must be host:port, got nothing; without a server leave it "
-                                  "out", field="server")
+            raise InvalidArgument("server: must be host:port, got nothing; without a server, "
+                                  "leave it out", field="server")
         name = dataset if ledger is None else ledger
         declaration = _client.Declaration(
             dataset=text(dataset, "dataset"), unit_of_privacy=text(unit, "unit"),

@@ -344,7 +344,7 @@ class Http(unittest.TestCase):
             connection.sendall(b"POST /dpledger.v1." + ASK.encode() + b" HTTP/1.1\r\nhost: localhost\r\nx-a: ")
         started = time.monotonic()
         self.assertEqual(status_of(raw(request())), 200)
-        self.assertLess(time.monotonic() - started, 2)
+        self.assertLess(time.monotonic() - started, 4, "who is slow is ended after 5 s")
         for connection in slow:
             self.assertIsNotNone(read_until_closed(connection, 30))
             connection.close()
@@ -380,10 +380,10 @@ class Http(unittest.TestCase):
         self.assertEqual(victim.call(ASK, None, victim.admin, headers, body=honest)[0], 200)
         before = victim.resident_megabytes()
         bomb = gzip.compress(b'{"delta":' + b" " * (300 << 20) + b"1e-5}", 9)
-        started = time.monotonic()
+        started = victim.processor_seconds()
         status, _ = victim.call(ASK, None, victim.admin, headers, body=bomb)
         self.assertIn(status, (400, 413, 429))
-        self.assertLess(time.monotonic() - started, 2)
+        self.assertLess(victim.processor_seconds() - started, 1)
         self.assertLess(victim.resident_megabytes() - before, 64)
 
     def test_cross_origin_post(self):

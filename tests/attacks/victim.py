@@ -132,6 +132,15 @@ class Victim:
         pages = int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGESIZE") / 1e6
 
+    def processor_seconds(self):
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            try:
+                total += int((task / "schedstat").read_text().split()[0])
+            except OSError:
+                pass  # it has ended
+        return total / 1e9
+
     def administer(self, *arguments):
         done = subprocess.run([self.binaries / "dpledger", *arguments, "--server", f"localhost:{self.port}", "--ca",
                                self.path("ca.pem"), "--token-file", self.path("store.tokens.first-admin"), "--json"],

@@ -181,16 +181,6 @@ class Client:
         self.connection = None
 
 
-def processor_seconds(pid):
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        try:
-            total += int((task / "schedstat").read_text().split()[0])
-        except OSError:
-            pass  # it has ended
-    return total / 1e9
-
-
 class Search:
     def __init__(self, victim, token, methods, names, rng):
         self.victim, self.rng = victim, rng
@@ -211,12 +201,12 @@ class Search:
             return 0.0  # a time beyond the year 9999 has no JSON form
         if len(body) > MOST_BYTES:
             return 0.0
-        before = processor_seconds(self.victim.process.pid)
+        before = self.victim.processor_seconds()
         try:
             self.client.post(name, body)
         except OSError:
             pass
-        return processor_seconds(self.victim.process.pid) - before
+        return self.victim.processor_seconds() - before
 
     def run(self, seconds):
         end = time.monotonic() + seconds

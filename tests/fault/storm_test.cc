@@ -94,6 +94,7 @@ class Storm {
     }
     for (std::thread& sender : senders) sender.join();
     sends_ += sends.size();
+    if (AServerHasEnded()) return {"a server has ended"};
     std::vector<std::string> wrong;
     CheckAnswers(sends, ReadLedger(servers_[0]->address(), ledger), wrong);
     // All servers show the same, and can prove it.

@@ -333,7 +333,8 @@ class Optimizers(support.WithPath):
                 optimizer.step()
         tensor, part = torch.zeros(2, requires_grad=True), torch.nn.Linear(4, 4)
         again = torch.utils.checkpoint.checkpoint
-        refused = dict(tensor=lambda m: lambda x: m(x) + tensor, part=lambda m: lambda x: m(part(x)),
+        refused = dict(tensor=lambda m: lambda x: m(x) + tensor,
+                       part=lambda m: lambda x: m(part(x)),
                        again=lambda m: lambda x: again(lambda y: m(y) + tensor,
                                                        x.requires_grad_()))
         for name, make in refused.items():
