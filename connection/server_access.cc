@@ -1,8 +1,10 @@
 #include "connection/server_access.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -57,15 +59,14 @@ std::string ConfigFolder() {
 
 absl::StatusOr<ServerAccess> FromFile(const std::string& folder) {
   ServerAccess access;
-  if (folder.empty()) return access;
   const std::string path = absl::StrCat(folder, "/client.conf");
-  // One that cannot be read may say whose signature is to be demanded: it is not as if it were not
-  // there.
-  const absl::StatusOr<std::string> content = ReadFile(path);
-  if (absl::IsNotFound(content.status())) return access;
-  RETURN_IF_ERROR(content.status());
+  // A user without a right to the folder, as of a HOME that is another's, has no such file.
+  std::error_code unknown;
+  if (folder.empty() || !std::filesystem::exists(path, unknown)) return access;
+  // One that is there and cannot be read may say whose signature is to be demanded.
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
   int number = 0;
-  for (const absl::string_view line : absl::StrSplit(*content, '\n')) {
+  for (const absl::string_view line : absl::StrSplit(content, '\n')) {
     ++number;
     const absl::string_view text = absl::StripAsciiWhitespace(line);
     if (text.empty() || text.front() == '#') continue;

@@ -548,6 +548,9 @@ TEST_F(KnownCallers, EnvironmentAndConfigNameTheServer) {
   const RunResult unread = RunProgram(named, home);
   EXPECT_NE(unread.exit_code, 0);
   EXPECT_THAT(unread.err, HasSubstr("dpledger/client.conf"));
+  // The control: where nobody can look there is none, as in a HOME that is another user's.
+  folder_.Write("home", "no folder");
+  EXPECT_EQ(RunProgram(named, {{"XDG_CONFIG_HOME", folder_.File("home")}}).exit_code, 0);
   // A token where its file belongs is not shown.
   named.back() = "dpl_secretsecretsecret";
   const RunResult secret = RunProgram(named);
