@@ -147,11 +147,11 @@ void AddServer(flags::App& app, connection::ServerAccess& value) {
   const auto file = [&app](const char* flag, std::string& path, const char* help) {
     app.add_option(flag, path, help)
         ->check([](const std::string& given) {
-          return access(given.c_str(), R_OK) == 0 ? ""
-                                                  : absl::StrCat("must be a file that can be read",
-                                                                 connection::LooksLikeAToken(given)
-                                                                     ? ", and not the token itself"
-                                                                     : ", got " + given);
+          if (access(given.c_str(), R_OK) == 0) return std::string();
+          constexpr char kRule[] = "must be a file that can be read";
+          return connection::LooksLikeAToken(given)
+                     ? absl::StrCat(kRule, ", and not the token itself")
+                     : Wrong(kRule, given);
         })
         ->type_name("FILE");
   };

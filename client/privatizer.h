@@ -124,7 +124,7 @@ class Privatizer {
   bool open_ = false;
   uint64_t round_ = 0;
   std::optional<uint64_t> records_;  // of the draw; absent: the sample was stated
-  uint64_t noises_drawn_ = 0;          // each has its own key
+  uint64_t noises_drawn_ = 0;        // each has its own key
   internal::InUse in_use_;
 };
 

@@ -664,8 +664,8 @@ dpledger_status dpledger_sum_add_sums_of(dpledger_sum* sum, const int64_t* sums,
 dpledger_status dpledger_sum_add_sums(dpledger_sum* sum, const int64_t* sums, size_t count,
                                       dpledger_error* error);
 
-// Rows in the sums since they were new or cleared, for dpledger_privatizer_add_sums_of; as secret as
-// the sums. 0 for NULL. Since minor version 9.
+// Rows in the sums since they were new or cleared, for dpledger_privatizer_add_sums_of; as secret
+// as the sums. 0 for NULL. Since minor version 9.
 uint64_t dpledger_sum_rows(const dpledger_sum* sum);
 // The sums, for dpledger_privatizer_add_sums_of: `count` of them (dimension(), and one more with an
 // adaptive clip norm), lent until the sum is freed. They must travel as secretly as gradients.

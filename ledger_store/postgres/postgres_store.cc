@@ -12,8 +12,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/out_of_memory.h"
 #include "base/entry_clock.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "events/names.h"
 #include "ledger/request_rules.h"
@@ -234,7 +234,8 @@ class PostgresStore : public EngineStore {
     try {
       CommittedGroup committed{.requests = group.size()};
       const absl::Time before = absl::Now();
-      Answers answers = CommitGroup({*database_, *this, gate(), entry_clock_.Now()}, group, committed);
+      Answers answers =
+          CommitGroup({*database_, *this, gate(), entry_clock_.Now()}, group, committed);
       committed.took = absl::Now() - before;
       Tell(committed);
       return answers;

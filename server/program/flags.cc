@@ -1,5 +1,6 @@
 #include "server/program/flags.h"
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -214,9 +215,9 @@ void DescribeHttp(flags::App& app, Given& given) {
                  "A name beside localhost, 127.0.0.1 and [::1] by which HTTP clients reach this "
                  "server. May repeat")
       ->check([](const std::string& host) {
-        const bool plain =
-            host.find_first_of("/: *") == std::string::npos ||
-            (host.find(':') != host.rfind(':') && host.find('/') == std::string::npos);
+        // Several colons are an address of IPv6.
+        const bool plain = host.find_first_of("/ *") == std::string::npos &&
+                           std::count(host.begin(), host.end(), ':') != 1;
         return std::string(plain ? "" : "must be a name or an address, without a scheme or a port");
       });
   app.add_option("--http-origin", flags.server.http.origins,

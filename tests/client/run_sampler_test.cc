@@ -164,8 +164,8 @@ TEST(SampledRun, TakesNoMoreRowsThanTheStepHasRecords) {
   const auto sampling = CyclicPoissonSampling{20, 2, .5};
   const auto expected = Drawn(sampling, 8, 5);
   for (const bool drawn : {true, false}) {
-    const auto run = *CorrelatedPrivatizer::BeginNonPrivateRunForTesting(Options(sampling),
-                                                                         &recorder, 5);
+    const auto run =
+        *CorrelatedPrivatizer::BeginNonPrivateRunForTesting(Options(sampling), &recorder, 5);
     const auto add = [&](size_t rows) {
       return run->Accumulate(std::vector<float>(rows * run->dimension()));
     };
