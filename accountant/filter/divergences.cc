@@ -19,7 +19,8 @@ absl::StatusOr<std::variant<std::vector<double>, Uncountable>> DivergencesAt(
   for (const AllocatedGaussian& run : composition.allocations)
     if (run.grows) composition.steps.push_back({1, run.noise_multiplier, run.count});
   std::erase_if(composition.allocations, [](const AllocatedGaussian& run) { return run.grows; });
-  const rdp::ApproximateCurve curve = rdp::CurveOf(composition, limits);
+  const rdp::ApproximateCurve curve =
+      rdp::CurveOf(rdp::WithCurvesThatNeverFail(std::move(composition)), limits);
   RETURN_IF_ERROR(limits.Check());
   if (curve.failure > 0) {
     return Uncountable{"a mechanism that may fail with a probability delta",

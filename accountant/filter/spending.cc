@@ -114,8 +114,8 @@ absl::StatusOr<double> OfPairStep(const Filter& filter, const Measure& measure,
   if (const double pure = PureEpsilon(step.upper); std::isfinite(pure)) {
     least = measure.OfPure(pure);
   }
-  if (step.renyi.has_value()) {
-    least = std::fmin(least, measure.OfBound(*step.renyi).value_or(kInfinity));
+  for (const auto& curve : {step.renyi, step.never_fails}) {
+    if (curve.has_value()) least = std::fmin(least, measure.OfBound(*curve).value_or(kInfinity));
   }
   if (std::isfinite(least)) return least;
   return CannotCount(filter, {"a mechanism known by a pair of distributions",

@@ -77,6 +77,9 @@ struct PairStep {
   std::optional<OnSample> on_sample = std::nullopt;  // set if it is one
   // Set if parts of the outcomes may show more than `lower`.
   std::shared_ptr<const OutcomeParts> parts = nullptr;
+  // Set if the mechanism has this curve too. `upper` says more, but its loss may be infinite, which
+  // no filter counts.
+  std::optional<RenyiBound> never_fails = std::nullopt;
   // Set if only this guarantee is known of the mechanism: the pairs are those of the worst such
   // one.
   std::optional<EpsilonDelta> stated = std::nullopt;

@@ -84,11 +84,13 @@ absl::Status DiscreteGaussian::AddTo(Resolver& resolver, uint64_t count) const {
   if (dimension == 1 && sigma <= kGreatestSigma &&
       shift <= static_cast<double>(kGreatestSensitivity)) {
     const auto whole = static_cast<uint64_t>(shift);
-    return resolver.AddPair(
-        absl::StrCat("discrete_gaussian ", Bits(sigma), " ", whole),
-        DiscreteGaussianPair(sigma, whole, Bound::kUpper),
+    const std::string key = absl::StrCat("discrete_gaussian ", Bits(sigma), " ", whole);
+    RETURN_IF_ERROR(resolver.AddPair(
+        key, DiscreteGaussianPair(sigma, whole, Bound::kUpper),
         DiscreteGaussianPair(sigma, whole, Bound::kLower), count,
-        ratio < kFarApart ? std::nullopt : std::optional<RenyiBound>(concentrated));
+        ratio < kFarApart ? std::nullopt : std::optional<RenyiBound>(concentrated)));
+    resolver.PairAt(key).never_fails = concentrated;
+    return absl::OkStatus();
   }
   return resolver.AddCurve(concentrated, count);
 }

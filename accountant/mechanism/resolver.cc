@@ -303,6 +303,10 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
   const PairStep& whole = inner.pairs.front();
   RETURN_IF_ERROR(resolver.AddPair(key, PoissonSampledPair(q, whole.upper),
                                    PoissonSampledPair(q, whole.lower), count));
+  if (whole.never_fails.has_value()) {
+    if (const auto* bound = std::get_if<ZeroConcentrated>(&*whole.never_fails))
+      resolver.PairAt(key).never_fails = SampledCurve(SampleOf::kPoisson, q, *bound);
+  }
   if (whole.choice.has_value()) {
     TwoCandidates& choice = resolver.PairAt(key).choice.emplace(*whole.choice);
     choice.sampled = MulDown(choice.sampled, q);
@@ -338,12 +342,8 @@ absl::Status SampledWithReplacement::AddTo(Resolver& resolver, uint64_t count) c
 
 absl::Status RepeatAndSelect::AddTo(Resolver& resolver, uint64_t count) const {
   if (mean == 1 && std::isfinite(shape)) return resolver.AddMechanism(event.front(), count);
-  Resolver below(resolver.neighbours());
-  RETURN_IF_ERROR(below.AddMechanism(event.front(), 1));
-  Composition run = std::move(below).Finish();
+  ASSIGN_OR_RETURN(Composition run, resolver.Alone(event.front()));
   resolver.composition().schemes.insert(run.schemes.begin(), run.schemes.end());
-  resolver.composition().assumptions.insert(run.assumptions.begin(), run.assumptions.end());
-  resolver.composition().warnings.insert(run.warnings.begin(), run.warnings.end());
   resolver.composition().assumptions.insert(
       "repeat_and_select: runs are independent and have one law, their number is drawn as stated "
       "and kept secret, and only the best run's result is released");

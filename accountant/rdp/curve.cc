@@ -43,7 +43,9 @@ Curve Infinite() {
 ApproximateCurve SelectionOf(const BestOf& best, const Limits& limits) {
   const ApproximateCurve run = CurveOf(*best.run, limits);
   if (best.mean <= 1 && std::isfinite(best.eta)) return run;  // K = 1
-  ApproximateCurve result{Infinite(), std::fmin(1, MulUp(best.mean, run.failure)), run.orders};
+  // What never fails in one run never does: no rounding of 0.
+  const double failure = run.failure == 0 ? 0 : std::fmin(1, MulUp(best.mean, run.failure));
+  ApproximateCurve result{Infinite(), failure, run.orders};
   if (!(run.failure < 1)) return result;
   const Curve one_run = GivenNoFailure(run);
   absl::StatusOr<Curve> curve =
@@ -71,7 +73,7 @@ StepCurve LeastOf(const std::vector<Composition>& compositions, const Limits& li
 
 // What may fail has no curve here.
 OrdersCurve CurveOfSample(const SampledRun& sampled, const Limits& limits) {
-  const ApproximateCurve run = CurveOf(*sampled.run, limits);
+  const ApproximateCurve run = CurveOf(WithCurvesThatNeverFail(*sampled.run), limits);
   return SampledCurve(SampleOf::kPoisson, sampled.probability,
                       run.failure > 0 ? Infinite() : run.curve);
 }
@@ -157,6 +159,19 @@ double LogSuccess(double failure, uint64_t count) {
 }
 
 }  // namespace
+
+Composition WithCurvesThatNeverFail(Composition composition) {
+  std::erase_if(composition.pairs, [&composition](const PairStep& step) {
+    if (!step.never_fails.has_value()) return false;
+    composition.curves.push_back({*step.never_fails, step.count});
+    return true;
+  });
+  for (CurveStep& step : composition.curves) {
+    if (auto* best = std::get_if<BestOf>(&step.renyi))
+      best->run = std::make_shared<const Composition>(WithCurvesThatNeverFail(*best->run));
+  }
+  return composition;
+}
 
 ApproximateCurve CurveOf(const Composition& composition, const Limits& limits) {
   if (composition.non_private) return {Infinite()};

@@ -33,6 +33,10 @@ struct ApproximateCurve {
 // composition; a curve that exceeds them is infinite.
 ApproximateCurve CurveOf(const Composition& composition, const Limits& limits = {});
 
+// The composition with curves in place of pairs of which a curve is known too: these curves have no
+// failure, where the pairs' losses may be infinite with a probability far below any δ.
+Composition WithCurvesThatNeverFail(Composition composition);
+
 // A bound on the Rényi divergence conditioned on no failure, for mechanisms that run this one
 // several times: R(α) - α log(1 - failure)/(α - 1).
 Curve GivenNoFailure(const ApproximateCurve& approximate);

@@ -217,8 +217,4 @@ double SampledGaussianMoments::NearOne(double order, size_t count) {
   return NextUp(std::log1p(h_ * sum + error) * (1 + 8 * kUnitRoundoff));
 }
 
-double LogMomentUp(double q, double mu, double order) {
-  return SampledGaussianMoments(q, mu).LogMomentUp(order);
-}
-
 }  // namespace dpledger::accountant::rdp

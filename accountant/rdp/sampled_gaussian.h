@@ -45,7 +45,4 @@ class SampledGaussianMoments {
   double near_below_ = -std::numeric_limits<double>::infinity();
 };
 
-// One order alone.
-double LogMomentUp(double q, double mu, double order);
-
 }  // namespace dpledger::accountant::rdp

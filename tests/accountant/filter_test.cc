@@ -85,6 +85,30 @@ TEST(Spending, GivenCurvesInTheirOwnTerms) {
   EXPECT_NEAR(*Spent(RdpFilter{3, 1}, Of(ZeroConcentrated{0.25, 0.1}), {}), 0.85, 1e-14);
 }
 
+// The tails of a discrete Gaussian are told as infinite losses of a mass that no double adds to
+// one.
+TEST(Spending, ADiscreteGaussianOfOneDimensionByItsCurve) {
+  const auto of = [](auto... kinds) {
+    History history;
+    (history.Add("w", Mechanism{3, kinds}), ...);
+    return *Resolve(history, Adjacency::kAddOrRemoveOne);
+  };
+  const Composition one = of(DiscreteGaussian{8, 1, 1});
+  ASSERT_GT(rdp::CurveOf(one).failure, 0);
+  EXPECT_NEAR(*Spent(ZcdpFilter{1}, one, {}), 3 / 128., 1e-15);
+  EXPECT_NEAR(*Spent(RdpFilter{4, 1}, one, {}), 3 * 4 / 128., 1e-15);
+  // On a sample, and in a search, it has the curve of one of more dimensions.
+  const Mechanism part{1, DiscreteGaussian{8, 1, 1}}, whole{1, DiscreteGaussian{8, 1}};
+  const auto spent = [](const Composition& run) {
+    const auto sum = Spent(RdpFilter{4, 9}, run, {});
+    EXPECT_TRUE(sum.ok()) << sum.status();
+    return sum.value_or(0);
+  };
+  EXPECT_NEAR(spent(of(PoissonSampled{.1, {part}})), spent(of(PoissonSampled{.1, {whole}})), 1e-15);
+  EXPECT_NEAR(spent(of(RepeatAndSelect{{part}, 10, 1})), spent(of(RepeatAndSelect{{whole}, 10, 1})),
+              1e-12);
+}
+
 // What has no measure is refused by name, never counted as nothing.
 TEST(Spending, WhatCannotBeCountedIsRefused) {
   const Pair wide{
