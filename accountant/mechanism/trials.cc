@@ -7,14 +7,13 @@
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
+#include "base/value_rules.h"
 
 namespace dpledger::accountant {
 namespace {
 
 // Beyond, γ is too near one for doubles.
 constexpr double kGreatestEta = 1e6;
-
-constexpr uint64_t kGreatestCount = uint64_t{1} << 53;
 
 // log((e^x - 1)/x) for x >= 0, error 4u(1 + x).
 double LogExpM1OverX(double x) {
@@ -31,49 +30,32 @@ double LogMean(double eta, double l) {
 }
 
 absl::Status CheckMean(const char* field, double mean, double above) {
-  if (mean > above && mean <= 1e15) return absl::OkStatus();
-  return FieldError(field, absl::StrCat("must be in (", above, ", 1e15], got ", mean));
-}
-
-absl::Status CheckCount(const char* field, uint64_t count) {
-  if (count >= 1 && count <= kGreatestCount) return absl::OkStatus();
-  return FieldError(field, absl::StrCat("must be in [1, 2^53], got ", count));
+  return rules::Must(mean > above && mean <= 1e15, absl::StrCat("be in (", above, ", 1e15]"), field,
+                     mean);
 }
 
 absl::Status Check(const NegativeBinomialTrials& trials) {
-  if (!(trials.eta > -1 && std::isfinite(trials.eta))) {
-    return FieldError("trials.negative_binomial.eta",
-                      absl::StrCat("must be finite and > -1, got ", trials.eta));
-  }
-  if (trials.eta > kGreatestEta) {
-    return FieldError(
-        "trials.negative_binomial.eta",
-        absl::StrCat("must be at most 1e6 (its limit is the Poisson distribution), got ",
-                     trials.eta));
-  }
+  constexpr char kEta[] = "trials.negative_binomial.eta";
+  RETURN_IF_ERROR(rules::GreaterThan(-1, kEta, trials.eta));
+  RETURN_IF_ERROR(rules::Must(trials.eta <= kGreatestEta,
+                              "be at most 1e6 (its limit is the Poisson distribution)", kEta,
+                              trials.eta));
   return CheckMean("trials.negative_binomial.mean", trials.mean, 1);
 }
 absl::Status Check(const PoissonTrials& trials) {
   return CheckMean("trials.poisson.mean", trials.mean, 0);
 }
 absl::Status Check(const FixedTrials& trials) {
-  return CheckCount("trials.fixed.count", trials.count);
+  return rules::Count("trials.fixed.count", trials.count);
 }
 absl::Status Check(const BinomialTrials& trials) {
-  RETURN_IF_ERROR(CheckCount("trials.binomial.trials", trials.trials));
-  if (!(trials.probability > 0 && trials.probability <= 1)) {
-    return FieldError("trials.binomial.probability",
-                      absl::StrCat("must be in (0, 1], got ", trials.probability));
-  }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(rules::Count("trials.binomial.trials", trials.trials));
+  return rules::SamplingProbability("trials.binomial.probability", trials.probability);
 }
 absl::Status Check(const LeastCostTrials& trials) {
   RETURN_IF_ERROR(CheckMean("trials.least_cost.mean", trials.mean, 1));
-  if (!(trials.at_most_one_probability > 0 && trials.at_most_one_probability <= 1)) {
-    return FieldError("trials.least_cost.at_most_one_probability",
-                      absl::StrCat("must be in (0, 1], got ", trials.at_most_one_probability));
-  }
-  return absl::OkStatus();
+  return rules::SamplingProbability("trials.least_cost.at_most_one_probability",
+                                    trials.at_most_one_probability);
 }
 
 struct LawOf {
@@ -165,6 +147,11 @@ bool TrialLaw::InReach() const {
   return kind_ != Kind::kNegativeBinomial || log_inverse_gamma_ < 600;
 }
 
+double TrialLaw::NoneAt(const Share& at) const {
+  const double hit = probability_ * at.x;
+  return hit < 0.5 ? 1 - hit : probability_ * at.rest + (1 - probability_);
+}
+
 // f'(y) is E[K](γ/(1 - (1-γ)y))^{1+η}, μe^{μ(y-1)} and np(1 - p + py)^{n-1}.
 TrialLaw::Bounded TrialLaw::LogWeight(const Share& at) const {
   const double u = kUnitRoundoff;
@@ -195,6 +182,35 @@ TrialLaw::Bounded TrialLaw::LogWeight(const Share& at) const {
   return {kInfinity, kInfinity};
 }
 
+// ∫ g = g(from) times what the closed forms leave: (r/(1-γ)) (1 - (1 + (1-γ)w/r)^{-η})/η with
+// r = γ + (1-γ)x, (1 - e^{-μw})/μ and (b/np) (1 - (1 - pw/b)^n) with b = 1 - px.
+TrialLaw::Bounded TrialLaw::LogSelected(const Share& from, double width) const {
+  double share = 0;  // of g(from)
+  double size = 1;
+  switch (kind_) {
+    case Kind::kNegativeBinomial: {
+      const double rest = 1 + odds_ * from.x, drop = std::log1p(odds_ * width / rest);
+      share = rest / odds_ * (eta_ == 0 ? drop : -std::expm1(-eta_ * drop) / eta_);
+      size += std::fabs(eta_) * drop;
+      break;
+    }
+    case Kind::kPoisson:
+      share = -std::expm1(-mean_ * width) / mean_;
+      break;
+    case Kind::kBinomial: {
+      const double base = NoneAt(from), lost = std::fmin(1, probability_ * width / base);
+      share = base / (runs_ * probability_) * -std::expm1(runs_ * std::log1p(-lost));
+      break;
+    }
+  }
+  // An error of γ moves all of g by at most what it moves g(from) by, as a share (LogWeight).
+  const Bounded first = LogWeight(from);
+  const double log_share = std::log(share);
+  return {
+      first.value + log_share,
+      first.error + 32 * kUnitRoundoff * (size + std::fabs(first.value) + std::fabs(log_share))};
+}
+
 double TrialLaw::WeightUp(const Share& at) const {
   const Bounded log_weight = LogWeight(at);
   return ExpUp(AddUp(log_weight.value, log_weight.error));
@@ -210,11 +226,8 @@ double TrialLaw::Decay(const Share& at) const {
       return (1 + eta_) * odds_ / (1 + odds_ * at.x);
     case Kind::kPoisson:
       return mean_;
-    case Kind::kBinomial: {
-      const double base = probability_ * at.x < 0.5 ? 1 - probability_ * at.x
-                                                    : probability_ * at.rest + (1 - probability_);
-      return runs_ == 1 ? 0 : (runs_ - 1) * probability_ / base;
-    }
+    case Kind::kBinomial:
+      return runs_ == 1 ? 0 : (runs_ - 1) * probability_ / NoneAt(at);
   }
   return kInfinity;
 }

@@ -68,10 +68,15 @@ class TrialLaw {
   // log g(x), and a bound on its error. -infinity where g vanishes.
   struct Bounded {
     double value, error;
+    double up() const { return value + error; }
+    double down() const { return value - error; }
   };
   Bounded LogWeight(const Share& at) const;
   double WeightUp(const Share& at) const;
   double WeightDown(const Share& at) const;
+  // The logarithm of the probability that the best result lies in a set of mass `width` > 0 under Q
+  // that a share `from` of Q is better than: of the integral of g from there.
+  Bounded LogSelected(const Share& from, double width) const;
   // -g'(x)/g(x) >= 0, relative error below 1e-9.
   double Decay(const Share& at) const;
 
@@ -80,6 +85,9 @@ class TrialLaw {
 
  private:
   enum class Kind { kNegativeBinomial, kPoisson, kBinomial };
+
+  // That one of the binomial's runs is not carried out, or is not in the share `at`.
+  double NoneAt(const Share& at) const;
 
   Kind kind_ = Kind::kPoisson;
   double log_mean_ = 0;

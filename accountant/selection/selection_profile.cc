@@ -21,8 +21,11 @@ constexpr double kNegligible = 1e-7;
 constexpr double kSeen = 1e-6;
 // Losses whose exponentials are not looked at.
 constexpr double kGreatestLoss = 600;
-// Places in the order that the lower bound tries.
-constexpr size_t kPlaces = 96;
+// Places in the order that the lower bound tries, and the sets after them: each smaller by a ratio,
+// down to a share of the δ below which nothing is asked. A nearer one has a δ that is greater by
+// some parts in 10^4.
+constexpr size_t kPlaces = 192;
+constexpr double kSetRatio = 0.98, kLeastSet = 1e-3;
 // Relative slack that covers Decay's error and the arithmetic of slopes.
 constexpr double kSlopeSlack = 1e-8;
 
@@ -159,7 +162,7 @@ struct Affine {
 
 SelectionProfile::SelectionProfile(const TrialLaw& law, Direction direction, RunProfile& run,
                                    double negligible_delta, double cell)
-    : run_(run), direction_(direction), law_(law) {
+    : run_(run), direction_(direction), law_(law), negligible_delta_(negligible_delta) {
   const Lines lines(run, direction, law);
   const double log_negligible = std::log(negligible_delta);
   std::vector<Affine> affine;
@@ -233,12 +236,28 @@ SelectionProfile::SelectionProfile(const TrialLaw& law, Direction direction, Run
   std::reverse(terms_.begin(), terms_.end());
 
   // 5. The places at which the bound is made are those to try for the other one.
-  const LeastShare least(run, direction, kSeen / law.Decay(Share::At(0)), 1e4 * negligible_delta);
-  for (size_t i = 0; i < std::min(kPlaces, hull.size()); ++i) {
-    const Share& place = hull[i * hull.size() / std::min(kPlaces, hull.size())].at;
-    const TrialLaw::Bounded log_weight = law.LogWeight(least.At(place));
-    places_.push_back({place, AddUp(log_weight.value, log_weight.error)});
+  const size_t places = std::min(kPlaces, hull.size());
+  for (size_t i = 0; i < places; ++i) places_.push_back(hull[i * hull.size() / places].at);
+}
+
+// Results of least loss come before the place, those of greatest loss after it.
+std::vector<SelectionProfile::Shown> SelectionProfile::ShownAtPlaces() const {
+  const double enough = kSeen / law_.Decay(Share::At(0)), floor = 1e4 * negligible_delta_;
+  const LeastShare second(run_, direction_, enough, floor);
+  const LeastShare first(run_, Opposite(direction_), floor / law_.WeightUp(Share::At(0)), enough);
+  std::vector<std::pair<double, double>> sets;  // of the second's mass, and the least of the first
+  for (double mass = 1; mass > floor * kLeastSet; mass *= kSetRatio)
+    sets.emplace_back(mass, first.At(Share::At(mass)).x);
+  std::vector<Shown> shown;
+  for (const Share& place : places_) {
+    const Share least = second.At(place);
+    if (!(place.rest > 0 && least.rest > 0)) continue;
+    for (const auto& [mass, first_mass] : sets) {
+      shown.push_back({ExpDown(law_.LogSelected(place, std::fmin(first_mass, place.rest)).down()),
+                       ExpUp(law_.LogSelected(least, std::fmin(mass, least.rest)).up())});
+    }
   }
+  return shown;
 }
 
 double SelectionProfile::DeltaUp(double epsilon) const {
@@ -249,31 +268,33 @@ double SelectionProfile::DeltaUp(double epsilon) const {
   return std::fmin(1, sum * (1 + 4 * kUnitRoundoff * static_cast<double>(terms_.size() + 2)));
 }
 
-// P(L > loss) (1 - e^{-t}) <= δ(loss - t) for every t > 0.
-double SelectionProfile::MassAbove(double loss) const {
-  double least = 1;
-  for (const double steps : {4.0, 12.0, 40.0}) {
-    const double t = steps * run_.At(1);
-    least = std::fmin(least, run_.Up(direction_, loss - t) / -std::expm1(-t));
-  }
-  return least * (1 + 1e-12);
+double SelectionProfile::DeltaDown(double epsilon) {
+  if (!shown_.has_value()) shown_ = OuterOf(ShownAtPlaces());
+  double greatest = 0;
+  const double factor = ExpUp(epsilon);
+  for (const Shown& shown : *shown_)
+    greatest = std::fmax(greatest, AddDown(shown.first, -MulUp(factor, shown.second)));
+  return greatest;
 }
 
-double SelectionProfile::DeltaDown(double epsilon) const {
-  double greatest = 0;
-  for (const Place& place : places_) {
-    const TrialLaw::Bounded here = law_.LogWeight(place.at);
-    const double loss = AddDown(epsilon, -AddUp(here.value + here.error, -place.log_weight_least));
-    const double mass = MassAbove(loss);
-    if (!(mass < place.at.rest)) continue;
-    const Share behind{AddUp(place.at.x, mass), AddDown(place.at.rest, -mass)};
-    const TrialLaw::Bounded there = law_.LogWeight(behind);
-    const double log_weight = AddDown(there.value, -there.error);
-    const double shift = AddDown(log_weight, -place.log_weight_least);
-    greatest = std::fmax(
-        greatest, MulDown(ExpDown(log_weight), run_.Down(direction_, AddUp(epsilon, -shift))));
+// Those that show the most at some ε: a concave line, `second` ascending.
+std::vector<SelectionProfile::Shown> SelectionProfile::OuterOf(std::vector<Shown> all) {
+  std::sort(all.begin(), all.end(),
+            [](const Shown& a, const Shown& b) { return a.second < b.second; });
+  std::vector<Shown> outer;
+  for (const Shown& one : all) {
+    if (!outer.empty() && one.first <= outer.back().first) continue;
+    while (outer.size() > 1) {
+      const Shown& last = outer.back();
+      const Shown& before = outer[outer.size() - 2];
+      if ((last.first - before.first) * (one.second - last.second) >
+          (one.first - last.first) * (last.second - before.second))
+        break;
+      outer.pop_back();
+    }
+    outer.push_back(one);
   }
-  return greatest;
+  return outer;
 }
 
 namespace {
@@ -295,7 +316,7 @@ double UpperEpsilon(const SelectionProfile& best, RunProfile& run, double delta,
 }
 
 // The greatest ε found in (least, upper) at which the lower bound is above delta.
-double LowerEpsilon(const SelectionProfile& best, double delta, double least, double upper) {
+double LowerEpsilon(SelectionProfile& best, double delta, double least, double upper) {
   const double log_delta = LogUp(delta);
   const auto surely_more = [&](double e) { return std::log(best.DeltaDown(e)) - log_delta; };
   // The lower bound is near the upper one, and useless far from it.
@@ -320,7 +341,7 @@ absl::StatusOr<Interval> SelectionEpsilon(const TrialLaw& law, RunProfile& run, 
   if (!law.InReach()) return Interval{least, kInfinity};
   Interval worst{least, least};
   for (const Direction direction : DirectionsOf(run)) {
-    const SelectionProfile best(law, direction, run, delta * kNegligible);
+    SelectionProfile best(law, direction, run, delta * kNegligible);
     const double upper = UpperEpsilon(best, run, delta, worst.upper());
     worst = {LowerEpsilon(best, delta, worst.lower(), upper), upper};
     RETURN_IF_ERROR(run.stopped());

@@ -3,6 +3,7 @@
 // results. Theorem, proofs and error budget: selection/CLAIM.md, section 1.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,8 +23,8 @@ class SelectionProfile {
                    double negligible_delta, double cell = kFineCell);
 
   // δ of the selection at epsilon >= 0.
-  double DeltaUp(double epsilon) const;    // for every order of the results by quality
-  double DeltaDown(double epsilon) const;  // for the worst such order
+  double DeltaUp(double epsilon) const;  // for every order of the results by quality
+  double DeltaDown(double epsilon);      // for the worst such order
 
   // The greatest shift of any term: the logarithm of the greatest g(x)/g(h(x)).
   double greatest_shift() const { return terms_.empty() ? 0 : terms_.back().shift; }
@@ -33,20 +34,22 @@ class SelectionProfile {
   struct Term {
     double weight, shift;
   };
-  // A place in the order of results: a share `at` of the first distribution is better, and a share
-  // of at least `least` of the second.
-  struct Place {
-    Share at;
-    double log_weight_least;  // log g(least), rounded up
+  // What one order of the results shows: the best is in a set with a probability of at least
+  // `first`, on the other data set with one of at most `second`.
+  struct Shown {
+    double first, second;
   };
-  double MassAbove(double loss) const;
+  std::vector<Shown> ShownAtPlaces() const;
+  static std::vector<Shown> OuterOf(std::vector<Shown> all);
 
   RunProfile& run_;
   Direction direction_;
   TrialLaw law_;
   double always_ = 0;
   std::vector<Term> terms_;  // shifts ascending
-  std::vector<Place> places_;
+  double negligible_delta_;
+  std::vector<Share> places_;
+  std::optional<std::vector<Shown>> shown_;  // once asked for
 };
 
 // Bounds on the ε at which releasing the best of K runs is (ε, delta)-DP, over both directions, for

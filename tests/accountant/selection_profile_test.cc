@@ -179,7 +179,7 @@ TEST(SelectionProfile, BoundsContainWhatOrdersOfTheResultsShow) {
     for (const Law& law : Laws()) {
       for (const Direction direction : {Direction::kRemove, Direction::kAdd}) {
         const bool with = direction == Direction::kRemove;
-        const SelectionProfile best(law.law, direction, profile, 1e-13);
+        SelectionProfile best(law.law, direction, profile, 1e-13);
         for (const double epsilon : {0.3 / run.z, 2 / run.z, 4 / run.z}) {
           const double up = best.DeltaUp(epsilon), down = best.DeltaDown(epsilon);
           if (up < 1e-9) continue;

@@ -88,5 +88,39 @@ TEST(TuningTruth, ASearchThatMayMakeNoRunRevealsLessThanOneRun) {
   EXPECT_GE(always->epsilon.value.lower(), 0.5);
 }
 
+// Of a coin's results, each of which may be split in two, a score may put any part of the tails
+// first, then any part of the heads.
+double WorstOfACoin(const Search& search, double heads, double epsilon) {
+  constexpr int kParts = 60;
+  double worst = 0;
+  for (int i = 0; i <= kParts; ++i) {
+    for (int k = 0; k <= kParts; ++k) {
+      const double tails = static_cast<double>(i) / kParts, part = static_cast<double>(k) / kParts;
+      const auto ranked = [&](double p) {
+        return small::BestOf({(1 - tails) * (1 - p), (1 - part) * p, part * p, tails * (1 - p)},
+                             search.generating_function);
+      };
+      worst = std::fmax(worst, small::EitherDelta(ranked(heads), ranked(1 - heads), epsilon));
+    }
+  }
+  return worst;
+}
+
+TEST(TuningTruth, AScoreReachesNearlyWhatTheBestOfACoinsResultsMayCost) {
+  const Composition run = Of(EpsilonDelta{1, 0});
+  const double heads = 1 / (1 + std::exp(-1));
+  for (const Search& search : {kGeometric, kPoisson}) {
+    for (const double delta : {1e-5, 1e-3}) {
+      const Interval cost = ComputeTuningCost(run, delta, search.trials, {})->epsilon.value;
+      EXPECT_GT(cost.lower(), .94 * cost.upper()) << delta;
+      // A score with finer parts would reach a little more.
+      EXPECT_GT(WorstOfACoin(search, heads, cost.lower() * .999), delta);
+      EXPECT_LE(WorstOfACoin(search, heads, cost.upper()), delta);
+      // The control: a lower bound that is a few parts in a hundred too great is none.
+      EXPECT_LT(WorstOfACoin(search, heads, cost.lower() * 1.04), delta);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dpledger::accountant
