@@ -233,7 +233,7 @@ absl::StatusOr<HeldLedger> HeldOf(const Lineage& lineage, const SubjectOptions& 
     return part.declaration().spool_policy() != v1::SPOOL && !part.reader->first().has_import();
   });
   // What its ancestors did before it, a budget has granted to them.
-  held.history = HistoryOf(declaration.budget().empty() ? lineage : Lineage{own});
+  held.history = HistoryOf(UnionOf({declaration.budget().empty() ? lineage : Lineage{own}}));
   held.is_budget = declaration.kind() == v1::BUDGET;
   held.budget = declaration.budget();
   for (size_t i = 1; i < lineage.size(); ++i) held.ancestors.push_back(lineage[i].name);
@@ -282,8 +282,10 @@ std::vector<LedgerPart> UnionOf(const std::vector<Lineage>& lineages) {
       const auto [place, is_new] = places.try_emplace(part.name, all.size());
       if (is_new || place->second >= others) {
         all.push_back(part);
+        all.back().family = lineage.back().name;
       } else if (all[place->second].size() < part.size()) {
         all[place->second] = part;
+        all[place->second].family = lineage.back().name;
       }
     }
   }
@@ -293,7 +295,7 @@ std::vector<LedgerPart> UnionOf(const std::vector<Lineage>& lineages) {
 accountant::History HistoryOf(const std::vector<LedgerPart>& parts) {
   accountant::History history;
   for (const LedgerPart& part : parts) {
-    history.Merge(part.reader->history());
+    history.Merge(part.reader->history(), part.family);
     if (part.declaration().kind() != v1::BUDGET) continue;
     for (const auto& [ledger, grant] : part.reader->grants()) {
       // The reader has checked the plan.

@@ -39,6 +39,9 @@ struct LedgerPart {
   // The writers (of a copy, the original's) at the ledger's present size, which may be beyond these
   // entries.
   std::vector<v1::WriterStatus> writers;
+  // The first ancestor's name, as UnionOf knows it: a fork's writers go on with what those of its
+  // ancestors drew once and for all.
+  std::string family = {};
 
   uint64_t size() const { return reader->size(); }
   const v1::Declaration& declaration() const;
@@ -51,7 +54,7 @@ using Lineage = std::vector<LedgerPart>;
 // Every entry of the lineages once: of each ledger, its longest prefix.
 std::vector<LedgerPart> UnionOf(const std::vector<Lineage>& lineages);
 
-// Of budgets, what they set aside.
+// Of parts from UnionOf; of budgets, what they set aside.
 accountant::History HistoryOf(const std::vector<LedgerPart>& parts);
 
 // What a question states besides the ledgers.

@@ -4,6 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/absl_view.h"
+
 namespace dpledger::accountant {
 namespace {
 
@@ -123,13 +126,18 @@ History History::FromParts(Parts parts) {
   return history;
 }
 
-void History::Merge(const History& other) {
+void History::Merge(const History& other, const std::string& family) {
   // Copies first, so that a history can be merged with itself.
   const std::vector<CountedRound> rounds = other.Rounds();
   const std::vector<Mechanism> mechanisms = other.mechanisms_;
-  const std::string prefix = std::to_string(++merged_) + "/";
-  for (const CountedRound& counted : rounds)
-    Close(prefix + counted.writer, counted.round, counted.count);
+  const std::string place = std::to_string(++merged_);
+  for (const CountedRound& counted : rounds) {
+    const std::string_view owner = counted.writer, writer = WriterOf(owner);
+    const std::string_view told_apart = owner.substr(writer.size());
+    Close(absl::StrCat(family.empty() ? place : family + ":", "/", ToAbsl(writer), "#",
+                       ToAbsl(told_apart), "/", place),
+          counted.round, counted.count);
+  }
   mechanisms_.insert(mechanisms_.end(), mechanisms.begin(), mechanisms.end());
 }
 

@@ -35,7 +35,8 @@ class History {
     // them are two epochs.
     std::string writer;
   };
-  // The writer of such a name: its fixed bins are one draw over all its incarnations.
+  // The writer of such a name: its fixed bins are one draw over all its incarnations, and over
+  // ledgers of one family.
   static std::string_view WriterOf(std::string_view owner) {
     return owner.substr(0, owner.find('#'));
   }
@@ -66,8 +67,10 @@ class History {
   uint64_t RoundCount() const;
   // The greatest number of records that a round's scheme states; 0: none does.
   uint64_t GreatestPopulation() const;
-  // Adds everything in `other`; counts its open rounds as closed.
-  void Merge(const History& other);
+  // Adds everything in `other`; counts its open rounds as closed. Its writers are others than all
+  // so far; of one `family` (not empty), those of one name are one writer, as a fork goes on with
+  // what its parent drew.
+  void Merge(const History& other, const std::string& family = "");
 
  private:
   void Close(const std::string& writer, const Round& round, uint64_t count);

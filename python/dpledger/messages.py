@@ -205,10 +205,10 @@ class RandomAllocation(Message):
     epoch: which epoch this round belongs to, from 0
     contributions: In how many rounds of an epoch each record is, the set of them drawn uniformly: in [1,
         rounds_per_epoch]; absent = one.
-    fixed_bins: Each record is in the same rounds of every epoch of this writer, over all its incarnations: drawn
-        once, before the first one. The i-th round of an epoch stands for the same records in all epochs, which
-        therefore state the same population, rounds_per_epoch and contributions (FAILED_PRECONDITION). False: drawn
-        again for each epoch.
+    fixed_bins: Each record is in the same rounds of every epoch of this writer, over all its incarnations and in
+        forks: drawn once, before the first one. The i-th round of an epoch stands for the same records in all
+        epochs, which therefore state the same population, rounds_per_epoch and contributions (FAILED_PRECONDITION).
+        False: drawn again for each epoch.
     population_size: Number of records: a declared public constant, below 2^53. 0 = not stated.
     """
     rounds_per_epoch: int

@@ -180,6 +180,23 @@ TEST(History, MergeAddsEverythingAndClosesOpenRounds) {
   EXPECT_EQ(a.Mechanisms().size(), 4u);
 }
 
+TEST(History, WritersOfOneFamilyAreOneAndTheirEpochsAreNot) {
+  History one;
+  one.Add("w#1", SamplingEvent{1, {0, RandomAllocation{5, 0}}});
+  one.Add("w#1", Sum(1, 1));
+  History of_family, of_none;
+  for (int i = 0; i < 2; ++i) {
+    of_family.Merge(one, "parent");
+    of_none.Merge(one);
+  }
+  const auto family = of_family.Rounds(), none = of_none.Rounds();
+  ASSERT_EQ(family.size(), 2u);
+  ASSERT_EQ(none.size(), 2u);
+  EXPECT_EQ(History::WriterOf(family[0].writer), History::WriterOf(family[1].writer));
+  EXPECT_NE(family[0].writer, family[1].writer);
+  EXPECT_NE(History::WriterOf(none[0].writer), History::WriterOf(none[1].writer));
+}
+
 // Invariant 1 on random streams: the counts are the rounds that released something, however they
 // were written.
 TEST(History, LosesNothing) {

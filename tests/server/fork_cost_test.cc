@@ -131,6 +131,46 @@ TEST_F(ForkCostTest, OpenRoundsOfThePrefixAreClosed) {
             rig_.EpsilonOfEvents({events[0], events[1], more.entries(0).event()}));
 }
 
+// Fixed bins are one draw for their writer, and a fork goes on with what its parent's has drawn.
+TEST_F(ForkCostTest, FixedBinsOfTheForkAreItsParents) {
+  const auto epochs = [](uint64_t count) {
+    return accountant::FromText<v1::Event>(absl::StrCat(
+        "rounds { scheme { random_allocation { rounds_per_epoch: 5 fixed_bins: true } }"
+        " queries { l2_norm_bound: 1 noise_stddev: 1 } count: ",
+        5 * count, " }"));
+  };
+  const auto append = [&](const std::string& ledger, const std::string& writer, uint64_t count) {
+    v1::AppendBatchRequest batch = Batch(LedgerName(ledger), writer, ledger + writer);
+    *batch.add_entries()->mutable_event() = epochs(count);
+    rig_.Append(batch);
+  };
+  rig_.Create("parent", Independent);
+  append("parent", "w", 3);
+  rig_.Fork("parent", 2, "child");
+  append("child", "w", 3);
+  rig_.Fork("parent", 2, "sibling");
+  append("sibling", "w", 1);
+  const auto of = [&](const std::vector<std::string>& ledgers) {
+    return rig_.Answer(ledgers).epsilon().upper();
+  };
+  const auto in_one = [&](const std::vector<v1::Event>& events) {
+    rig_.Create(absl::StrCat("one", events.size()), Independent);
+    rig_.Append(absl::StrCat("one", events.size()), events);
+    return of({absl::StrCat("one", events.size())});
+  };
+  const double six = in_one(std::vector<v1::Event>(2, epochs(3)));
+  EXPECT_NEAR(of({"child"}), six, 1e-12 * six);
+  EXPECT_NEAR(of({"parent", "child"}), six, 1e-12 * six);
+  EXPECT_NEAR(of({"child", "sibling"}), in_one({epochs(3), epochs(3), epochs(1)}), 1e-11);
+  // The controls: another writer draws its own, and so does a ledger of another family.
+  rig_.Fork("parent", 2, "other");
+  append("other", "v", 3);
+  rig_.Create("alone", Independent);
+  append("alone", "w", 3);
+  EXPECT_LT(of({"other"}), .95 * six);
+  EXPECT_NEAR(of({"parent", "alone"}), of({"other"}), 1e-12 * six);
+}
+
 TEST_F(ForkCostTest, EpochOfThePrefixIsAnotherThanTheForks) {
   const auto batch = [](uint64_t round, uint64_t epoch) {
     return accountant::FromText<v1::Event>(absl::StrCat(
