@@ -45,6 +45,13 @@ std::optional<std::string> LastAddress(std::string_view forwarded) {
 
 }  // namespace
 
+std::string AddressOf(const FindPeer& find_peer, const Credentials& credentials) {
+  const std::shared_ptr<const front::Peer> peer = find_peer(credentials.peer);
+  if (peer == nullptr) return credentials.peer;
+  if (!peer->forwards) return peer->address;
+  return LastAddress(credentials.forwarded).value_or(peer->address);
+}
+
 Callers::Callers(FindPeer find_peer, LedgerReader* store, const Log* log)
     : find_peer_(std::move(find_peer)), store_(*store), refused_(log, "call_refused") {}
 
@@ -99,7 +106,7 @@ void Callers::Run(Desk* desk) {
 
 absl::StatusOr<Caller> Callers::Identify(const Credentials& credentials) {
   if (credentials.doubled) {
-    refused_.Write(AddressOf(credentials), "", "two authorization headers");
+    refused_.Write(AddressOf(find_peer_, credentials), "", "two authorization headers");
     return WithReason(absl::UnauthenticatedError("authorization: must be given once"),
                       {"INVALID_TOKEN", {}});
   }
@@ -110,17 +117,10 @@ absl::StatusOr<Caller> Callers::Identify(const Credentials& credentials) {
       authenticator_->Authenticate({credentials.authorization, certificate.get()}, &refusal);
   if (!caller.ok()) {
     refused_.Write(
-        AddressOf(credentials), refusal.caller,
+        AddressOf(find_peer_, credentials), refusal.caller,
         absl::StrCat(refusal.reason, refusal.detail.empty() ? "" : ": ", refusal.detail));
   }
   return caller;
-}
-
-std::string Callers::AddressOf(const Credentials& credentials) const {
-  const std::shared_ptr<const front::Peer> peer = find_peer_(credentials.peer);
-  if (peer == nullptr) return credentials.peer;
-  if (!peer->forwards) return peer->address;
-  return LastAddress(credentials.forwarded).value_or(peer->address);
 }
 
 absl::Status Callers::Decide(const Caller& caller, Permission permission,

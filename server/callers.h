@@ -38,6 +38,10 @@ struct IdentityOptions {
 // The connection of a transport's peer; null: it is not known.
 using FindPeer = std::function<std::shared_ptr<const front::Peer>(const std::string& peer)>;
 
+// What a trusted proxy says of the call, else the connection's own address; for one that is not
+// known what the transport calls it.
+std::string AddressOf(const FindPeer& find_peer, const Credentials& credentials);
+
 // Thread safe.
 class Callers : public Identifier, public Authorizer {
  public:
@@ -49,7 +53,7 @@ class Callers : public Identifier, public Authorizer {
                                                        Clock* clock, const Log* log);
   ~Callers() override;
 
-  identity::TokenStore& tokens() { return *tokens_; }
+  identity::TokenFile& tokens() { return *tokens_; }
 
   // Once a second from now on: reads changed files, and ends the streams of callers whose
   // credentials are no longer good. `desk` must outlive the object.
@@ -57,8 +61,6 @@ class Callers : public Identifier, public Authorizer {
   void StopWatching();
 
   absl::StatusOr<Caller> Identify(const Credentials& credentials) override;
-  // What a trusted proxy says, of a connection of its own.
-  std::string AddressOf(const Credentials& credentials) const override;
 
   // Of the registry everybody may see the proofs who may see those of some ledger: without them no
   // bundle could be checked. The data set and the creator of a ledger are read once, and only where

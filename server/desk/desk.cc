@@ -82,6 +82,7 @@ Desk::Desk(const DeskOptions& options, const Services& services, Identifier* ide
       usage_(log),
       damage_(log),
       identifier_(identifier),
+      address_of_(options.address_of),
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
       quotas_(options.quotas, Clock::System()),
@@ -109,7 +110,7 @@ std::vector<std::pair<const char*, size_t>> Desk::Waiting() const {
 }
 
 void Desk::Identify(const Credentials& credentials, CallContext& context) {
-  context.peer = credentials.peer;
+  context.peer = address_of_ ? address_of_(credentials) : credentials.peer;
   context.party = credentials.peer;
   if (identifier_ == nullptr) return;
   context.asked = true;
@@ -121,7 +122,6 @@ void Desk::Identify(const Credentials& credentials, CallContext& context) {
   } else {
     context.identified = std::move(caller).status();
   }
-  context.peer = identifier_->AddressOf(credentials);
   if (!context.identified.ok()) usage_.Stranger(context);
 }
 

@@ -53,6 +53,9 @@ struct DeskOptions {
   size_t query_threads = 2;   // of accounting alone, so that it cannot starve appends
   size_t max_queued_queries = 64;
   QuotaOptions quotas;
+  // The address that a call came from, for log lines and shares of hosts. Not set: the connection,
+  // as the credentials have it.
+  std::function<std::string(const Credentials&)> address_of;
 };
 
 // A unary call under way, as its door has it. The door keeps it until the answer is sent: then the
@@ -207,6 +210,7 @@ class Desk {
   Usage usage_;
   Damage damage_;
   Identifier* const identifier_;
+  const std::function<std::string(const Credentials&)> address_of_;
   AllowAll allow_all_;
   Authorizer& authorizer_;
   CallObserver* observer_ = nullptr;  // may be null

@@ -23,8 +23,6 @@ class Identifier {
   virtual ~Identifier() = default;
   // UNAUTHENTICATED is the call's answer. Called for every call, on the door's own thread.
   virtual absl::StatusOr<Caller> Identify(const Credentials& credentials) = 0;
-  // The address that a call came from, for log lines and shares of hosts.
-  virtual std::string AddressOf(const Credentials& credentials) const = 0;
 };
 
 }  // namespace dpledger::server

@@ -269,7 +269,6 @@ TEST(Party, IsTheCallerOrTheConnection) {
       caller.kind = identity::CallerKind::kToken;
       return caller;
     }
-    std::string AddressOf(const Credentials&) const override { return "192.0.2.1:99"; }
   } known;
   const Log log(LogLevel::kError, 2);
   Desk desk({}, {}, &known, nullptr, &log);
@@ -281,6 +280,21 @@ TEST(Party, IsTheCallerOrTheConnection) {
   EXPECT_EQ(party("Bearer x", "connection 1"), party("Bearer x", "connection 2"));
   EXPECT_NE(party("", "connection 1"), party("", "connection 2"));
   EXPECT_EQ(party("", "connection 1"), "connection 1");
+}
+
+// A host's share is by its address, and so is the log, whether callers are asked for a name or not.
+TEST(Peer, IsTheAddressOfTheConnection) {
+  const Log log(LogLevel::kError, 2);
+  const auto address = [](const Credentials& call) {
+    return absl::StrCat("192.0.2.1 ", call.peer);
+  };
+  for (const bool known : {false, true}) {
+    Desk desk({.address_of = known ? address : decltype(DeskOptions::address_of)()}, {}, nullptr,
+              nullptr, &log);
+    CallContext call;
+    desk.Identify({.peer = "a"}, call);
+    EXPECT_EQ(call.peer, known ? "192.0.2.1 a" : "a");
+  }
 }
 
 TEST(ErrorDetails, SayWhenToTryAgain) {
