@@ -6,11 +6,9 @@
 // 64 writers, each with one batch of 100 events on its way at a time, each on a ledger of its own.
 // The limit: 64 writers that hand the same entries to as many connections as the engine commits
 // with; each inserts all batches that wait, a row an event, by one multi-row statement that is a
-// transaction of its own. Same session settings, so the same synchronous_commit. Beside it, as a
-// figure without a ratio, what such inserts reach that pack a batch into one row as the engine
-// does, but neither parse, order, hash nor remember anything: what is left to gain.
+// transaction of its own. Same session settings, so the same synchronous_commit.
 //
-// All that is appended is made before the clock runs. The three take turns, for the disk has fast
+// All that is appended is made before the clock runs. The two take turns, for the disk has fast
 // and slow phases; medians of the turns are printed as one JSON object.
 #include <algorithm>
 #include <functional>
@@ -19,7 +17,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "bench/program.h"
 #include "bench/store_load.h"
 #include "ledger_store/postgres/connection.h"
@@ -48,18 +45,17 @@ using Rows = std::vector<Row>;
 using BareInsert = bench::BareStore<Rows>;
 
 // Inserts into a new table, with as many connections as the engine commits with.
-std::vector<std::function<void(Rows&)>> InsertsInto(const PostgresServer& server,
-                                                    const std::string& table, int connections) {
-  server.Must(absl::StrCat("CREATE TABLE ", table,
-                           " (ledger bigint, sequence bigint, body bytea,"
-                           " PRIMARY KEY (ledger, sequence))"));
+std::vector<std::function<void(Rows&)>> InsertsInto(const PostgresServer& server, int connections) {
+  server.Must(
+      "CREATE TABLE bare_rows (ledger bigint, sequence bigint, body bytea,"
+      " PRIMARY KEY (ledger, sequence))");
   std::vector<std::function<void(Rows&)>> inserts;
   for (int i = 0; i < connections; ++i) {
     const std::shared_ptr<postgres::Connection> connection =
         bench::Must(postgres::Connection::Open(server.Connection(), absl::Minutes(1)));
-    inserts.push_back([connection, table](Rows& rows) {
-      const std::string sql = absl::StrCat(
-          "INSERT INTO ", table, " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])");
+    inserts.push_back([connection](Rows& rows) {
+      const std::string sql =
+          "INSERT INTO bare_rows SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])";
       postgres::Columns columns("nnb");
       for (const Row& row : rows) columns.Add(row.ledger, row.sequence, row.body);
       bench::Check(connection->Run({{sql, columns.ToValues()}}).status());
@@ -99,17 +95,15 @@ int Run(int argc, char** argv) {
   options.keys = bench::ServerKeys();
   auto store = OpenPostgresStore(options);
   bench::Check(store.status());
-  BareInsert rows(InsertsInto(server, "bare_rows", options.connections / 2));
-  BareInsert packed(InsertsInto(server, "bare_packed", options.connections / 2));
+  BareInsert rows(InsertsInto(server, options.connections / 2));
   for (int w = 0; w < kWriters; ++w) bench::MakeLedger(**store, LedgerName(w));
   const std::vector<std::string> entries = StoredBatch(**store);
-  const std::vector<std::string> bundle = {absl::StrJoin(entries, "")};
 
-  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (3 * kTurnSeconds)));
-  const double turn_seconds = seconds / (3 * turns);
+  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (2 * kTurnSeconds)));
+  const double turn_seconds = seconds / (2 * turns);
   const auto most_calls =
       static_cast<uint64_t>(1 + turn_seconds / kWriters * kMostBatchesPerSecond);
-  std::vector<double> stored, limit, left;
+  std::vector<double> stored, limit;
   uint64_t number = 1;  // of a writer's next batch
   for (int turn = 0; turn < turns; ++turn, number += most_calls) {
     std::vector<std::vector<v1::AppendBatchRequest>> requests(kWriters);
@@ -122,16 +116,12 @@ int Run(int argc, char** argv) {
     limit.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
       Insert(rows, writer, (number + i) * kBatch, entries);
     }));
-    left.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
-      Insert(packed, writer, (number + i) * kBatch, bundle);
-    }));
     stored.push_back(EventsPerSecond(turn_seconds, most_calls, [&](int writer, uint64_t i) {
       bench::Check((*store)->Append(std::move(requests[static_cast<size_t>(writer)][i])).status());
     }));
   }
   bench::Report report(absl::StrCat("store/postgres_64x", kBatch, "_"));
   report.Add("events_per_s", Median(stored), "1/s", Median(limit));
-  report.Add("packed_insert_events_per_s", Median(left), "1/s");
   return 0;
 }
 

@@ -7,16 +7,14 @@
 // waiting for an acknowledgement while the server gives credit, measured from when all are
 // connected; 64 streams over TLS and with a token too, in turns with 64 in plain text, and their
 // ratio. Client and server share the machine, as they share this process. Questions: four callers
-// ask for ε of a ledger of 10,000 rounds by the default method, as fast as they are answered, over
-// gRPC and over kept HTTP connections in binary and as JSON; the last two state their ratio to the
-// first. Prints one JSON object.
+// ask for ε of a ledger of 10,000 rounds by the default method, as fast as they are answered.
+// Prints one JSON object.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
 #include <atomic>
 #include <cstdio>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -34,7 +32,6 @@
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "tests/front/certificates.h"
-#include "tests/http/raw_client.h"
 
 namespace dpledger {
 namespace {
@@ -170,73 +167,27 @@ v1::ComputeEpsilonRequest MakeQuestion(const Target& target) {
   return question;
 }
 
-constexpr char kJson[] = "application/json";
-using Ask = std::function<void()>;
-
-// Of kCallers at once; `connect` makes each caller's way to ask.
-double QuestionsPerSecond(const std::function<Ask()>& connect, double seconds) {
+// Of kCallers at once.
+double QuestionsPerSecond(const Target& target, double seconds) {
+  const v1::ComputeEpsilonRequest question = MakeQuestion(target);
   std::atomic<bool> over = false;
   std::atomic<uint64_t> answers = 0;
   std::vector<std::thread> threads;
   const absl::Time start = absl::Now();
   for (int i = 0; i < kCallers; ++i) {
     threads.emplace_back([&] {
-      const Ask ask = connect();
-      for (; !over; ++answers) ask();
+      const auto stub = v1::AccountingService::NewStub(Connect(target));
+      for (; !over; ++answers) {
+        grpc::ClientContext call;
+        v1::ComputeEpsilonResponse response;
+        Check(stub->ComputeEpsilon(&call, question, &response));
+      }
     });
   }
   absl::SleepFor(absl::Seconds(seconds));
   over = true;
   for (std::thread& thread : threads) thread.join();
   return static_cast<double>(answers) / absl::ToDoubleSeconds(absl::Now() - start);
-}
-
-Ask AskOverGrpc(const Target& target, const v1::ComputeEpsilonRequest& question) {
-  std::shared_ptr<v1::AccountingService::Stub> stub =
-      v1::AccountingService::NewStub(Connect(target));
-  return [stub, question] {
-    grpc::ClientContext call;
-    v1::ComputeEpsilonResponse response;
-    Check(stub->ComputeEpsilon(&call, question, &response));
-  };
-}
-
-// One connection that is kept alive, the question in binary or as JSON.
-// An answer in binary is parsed, as gRPC's client does.
-Ask AskOverHttp(const std::string& address, const std::string& type, const std::string& question) {
-  const auto client = std::make_shared<testing::RawClient>(address);
-  const std::string bytes = absl::StrCat(
-      "POST /dpledger.v1.AccountingService/ComputeEpsilon HTTP/1.1\r\nHost: ", address,
-      "\r\nContent-Type: ", type, "\r\nContent-Length: ", question.size(), "\r\n\r\n", question);
-  return [client, bytes, type] {
-    client->Send(bytes);
-    const testing::RawAnswer answer = client->Read();
-    v1::ComputeEpsilonResponse response;
-    const bool good = type == kJson || response.ParseFromString(answer.body);
-    if (answer.status != 200 || !good) Die("no answer over HTTP");
-  };
-}
-
-// The same question over gRPC and HTTP in turns, so that the ratio does not know what else ran.
-void Questions(const bench::LocalServer& server, double seconds, bench::Report& report) {
-  constexpr int kTurns = 4;
-  const v1::ComputeEpsilonRequest question = MakeQuestion({server.port()});
-  const std::string binary = question.SerializeAsString();
-  const std::string json =
-      R"({"subject":{"ledgers":["projects/bench/ledgers/questions"]},"delta":1e-5})";
-  double grpc = 0, http = 0, http_json = 0;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const double share = seconds / (3 * kTurns);
-    const auto add = [&](double& sum, const std::function<Ask()>& connect) {
-      sum += QuestionsPerSecond(connect, share) / kTurns;
-    };
-    add(grpc, [&] { return AskOverGrpc({server.port()}, question); });
-    add(http, [&] { return AskOverHttp(server.http_address(), "application/proto", binary); });
-    add(http_json, [&] { return AskOverHttp(server.http_address(), kJson, json); });
-  }
-  report.Add("accounting/epsilon_queries_per_s", grpc, "1/s");
-  report.Add("accounting/epsilon_queries_http_per_s", http, "1/s", grpc);
-  report.Add("accounting/epsilon_queries_http_json_per_s", http_json, "1/s", grpc);
 }
 
 // A server with TLS that knows its callers, and what its first administrator's clients bring.
@@ -301,7 +252,7 @@ int Run(int argc, char** argv) {
                EventsPerSecond({server.port()}, absl::StrCat("s", streams), streams, share), "1/s");
   }
   AppendSecurely({server.port()}, secure.target(), share, report);
-  Questions(server, share, report);
+  report.Add("accounting/epsilon_queries_per_s", QuestionsPerSecond({server.port()}, share), "1/s");
   return 0;
 }
 
