@@ -7,37 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "client/internal/fast_log.h"
 #include "client/internal/population.h"
 #include "client/internal/real.h"
 
 namespace dpledger::client {
 namespace internal {
-namespace {
 
-// Relative error of the quotient ln U / ln(1 - q) beyond that of ln U: 2 ulp of log1p, one rounding
-// of the quotient and those of the bounds themselves. Derivation: client/CLAIM.md, line G.
-constexpr double kQuotientError = 0x1p-49;
-
-double Rate(double q) {
-  // q <= -ln(1 - q) <= q (1 + q): below, q itself is nearer than kQuotientError, subnormal q
-  // included.
-  return q < 0x1p-60 ? q : -std::log1p(-q);
-}
-
-}  // namespace
-
-GeometricSkip::GeometricSkip(double q) : q_(q), rate_(Rate(q)) {}
-
-uint64_t GeometricSkip::operator()(uint64_t limit,
-                                   absl::FunctionRef<uint64_t(uint64_t level)> bits) const {
-  const CertifiedLog log = NegativeLog(bits(0));
-  const double lower = std::max(0.0, (log.value - log.error) / rate_ * (1 - kQuotientError));
-  const double upper = (log.value + log.error) / rate_ * (1 + kQuotientError);
-  if (lower >= static_cast<double>(limit)) return limit;
-  if (std::floor(lower) == std::floor(upper)) return static_cast<uint64_t>(lower);
-  return Exact(limit, bits);
-}
+// q <= -ln(1 - q) <= q (1 + q): below, q itself is near enough, subnormal q included. Derivation:
+// client/CLAIM.md, line G.
+GeometricSkip::GeometricSkip(double q) : q_(q), rate_(q < 0x1p-60 ? q : -std::log1p(-q)) {}
 
 uint64_t GeometricSkip::Exact(uint64_t limit,
                               absl::FunctionRef<uint64_t(uint64_t level)> bits) const {
@@ -54,8 +32,8 @@ uint64_t GeometricSkip::Exact(uint64_t limit,
       mpfr_log1p(*rate, *rate, direction == MPFR_RNDD ? MPFR_RNDU : MPFR_RNDD);
       mpfr_neg(*rate, *rate, MPFR_RNDN);
     }
-    internal::NegativeLog(lower, u.upper, MPFR_RNDD);
-    internal::NegativeLog(upper, u.lower, MPFR_RNDU);
+    NegativeLog(lower, u.upper, MPFR_RNDD);
+    NegativeLog(upper, u.lower, MPFR_RNDU);
     mpfr_div(lower, lower, rate_upper, MPFR_RNDD);
     mpfr_div(upper, upper, rate_lower, MPFR_RNDU);
     mpfr_floor(lower, lower);
@@ -94,7 +72,7 @@ void SampleBlock(KeyStream& key, uint64_t block, uint64_t size, double q, const 
     if (!skip.Many(absl::MakeSpan(words).first(count), skips.data())) {
       for (size_t i = 0; i < count; ++i) {
         if (skips[i] != kUndecided) continue;
-        skips[i] = skip(kSamplingBlock, [&](uint64_t level) {
+        skips[i] = skip.Exact(kSamplingBlock, [&](uint64_t level) {
           const uint64_t at = drawn + i;
           return level == 0 ? words[i] : key.Block(StreamOf(level, block), at / 2)[at % 2];
         });

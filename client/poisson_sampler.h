@@ -57,13 +57,11 @@ class GeometricSkip {
  public:
   explicit GeometricSkip(double q);
 
-  // bits(level) gives word `level` of U.
-  uint64_t operator()(uint64_t limit, absl::FunctionRef<uint64_t(uint64_t level)> bits) const;
   // What the first words alone decide, many at once (client/internal/skip_kernels.h).
   bool Many(absl::Span<const uint64_t> words, uint64_t* skips) const {
     return GeometricSkips(words.data(), words.size(), rate_, skips);
   }
-  // The same as MPFR decides it.
+  // As MPFR decides it; bits(level) gives word `level` of U.
   uint64_t Exact(uint64_t limit, absl::FunctionRef<uint64_t(uint64_t level)> bits) const;
 
  private:

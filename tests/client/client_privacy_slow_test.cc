@@ -120,18 +120,18 @@ TEST(GeometricSkip, FastPathAgreesWithMpfr) {
   KeyStream key = RootKey::NonPrivateForTesting(7).Derive(KeyPurpose::kSampling, 100);
   std::vector<uint64_t> words(50'000);
   key.Words(0, 0, absl::MakeSpan(words));
+  for (size_t i = 0; i < words.size(); i += 4) words[i] >>= words[i] % 60;
   for (const double q : {0x1p-40, 1e-5, 0.01, 0.3, 0.9999}) {
     const internal::GeometricSkip skip(q);
     std::vector<uint64_t> many(words.size());
     skip.Many(words, many.data());
     for (size_t i = 0; i < words.size(); ++i) {
-      const uint64_t u = i % 4 == 0 ? words[i] >> words[i] % 60 : words[i];
+      const uint64_t u = words[i];
       const auto bits = [&](uint64_t level) {
         return level == 0 ? u : key.Block(StreamOf(level, 0), i / 2)[i % 2];
       };
       const uint64_t exact = skip.Exact(internal::kSamplingBlock, bits);
-      ASSERT_EQ(skip(internal::kSamplingBlock, bits), exact) << u << " q " << q;
-      if (u == words[i] && many[i] != internal::kUndecided) {
+      if (many[i] != internal::kUndecided) {
         ASSERT_EQ(many[i], exact) << u << " q " << q;
       }
     }

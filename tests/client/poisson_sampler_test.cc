@@ -113,7 +113,7 @@ TEST(GeometricSkip, ExtendsBitsUntilDecided) {
       if (below) return level == 0 ? (uint64_t{1} << 61) - 1 : level < 5 ? ~uint64_t{0} : 7;
       return level == 0 ? uint64_t{1} << 61 : level < 5 ? 0 : 7;
     };
-    EXPECT_EQ(skip(100, bits), below ? 3u : 2u);
+    EXPECT_EQ(skip.Exact(100, bits), below ? 3u : 2u);
     EXPECT_EQ(deepest, 5u);
   }
 }
@@ -123,9 +123,9 @@ TEST(GeometricSkip, TakesAllZeroAndAllOneWords) {
   const auto chain = [](uint64_t first) {
     return [first](uint64_t level) { return level == 0 ? first : uint64_t{12345}; };
   };
-  EXPECT_EQ(skip(100, chain(0)), 100u);
-  EXPECT_EQ(skip(1000, chain(0)), 275u);  // floor(ln(12345.5 * 2^-128) / ln 0.75), by mpmath
-  EXPECT_EQ(skip(1000, chain(~uint64_t{0})), 0u);
+  EXPECT_EQ(skip.Exact(100, chain(0)), 100u);
+  EXPECT_EQ(skip.Exact(1000, chain(0)), 275u);  // floor(ln(12345.5 * 2^-128) / ln 0.75), by mpmath
+  EXPECT_EQ(skip.Exact(1000, chain(~uint64_t{0})), 0u);
 }
 
 TEST(PoissonSampler, SchemeNamesTheVeryProbability) {
