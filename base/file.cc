@@ -6,27 +6,20 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
 #include "base/status.h"
 
 namespace dpledger {
-namespace {
 
-absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoError(errno, "write", path);
-    content.remove_prefix(static_cast<size_t>(n));
-  }
-  if (::fsync(fd) != 0) return ErrnoError(errno, "fsync", path);
-  return absl::OkStatus();
+absl::Status ErrnoError(int error, std::string_view operation, std::string_view path) {
+  return absl::ErrnoToStatus(error, absl::StrCat(ToAbsl(operation), " ", ToAbsl(path)));
 }
 
 // Not by a stream: that takes an error of the disk for the end of the file.
-absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path) {
+absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t max_bytes) {
   std::string content;
   struct stat status;
   if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
@@ -39,19 +32,28 @@ absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path) {
     if (n < 0) return ErrnoError(errno, "read", path);
     if (n == 0) return content;
     content.append(bytes, static_cast<size_t>(n));
+    if (content.size() > max_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path, ": must be at most ", max_bytes >> 20, " MiB"));
+    }
   }
 }
 
-}  // namespace
-
-absl::Status ErrnoError(int error, std::string_view operation, std::string_view path) {
-  return absl::ErrnoToStatus(error, absl::StrCat(ToAbsl(operation), " ", ToAbsl(path)));
+absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "write", path);
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  if (::fsync(fd) != 0) return ErrnoError(errno, "fsync", path);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoError(errno, "open", path);
-  absl::StatusOr<std::string> content = ReadToEnd(fd, path);
+  absl::StatusOr<std::string> content = ReadToEnd(fd, path, std::numeric_limits<size_t>::max());
   ::close(fd);
   return content;
 }

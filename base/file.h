@@ -1,6 +1,7 @@
 // Files written so that a crash leaves the old content or the new, never a mixture.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,13 @@ namespace dpledger {
 
 // The whole content. NOT_FOUND if there is no such file.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// All that follows in an open file, which `path` names in errors. RESOURCE_EXHAUSTED above
+// `max_bytes`, whole MiB.
+absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t max_bytes);
+
+// Writes to an open file. On return it is durable.
+absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path);
 
 // Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On
 // return the content is durable. Errors carry errno's text and the path.

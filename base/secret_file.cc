@@ -47,16 +47,6 @@ absl::Status CheckUsersAlone(int fd, const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoError(errno, "write", path);
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  return ::fsync(fd) == 0 ? absl::OkStatus() : ErrnoError(errno, "fsync", path);
-}
-
 // Writes the content beside `path`, durably, and gives it the name by `publish`, so that no crash
 // leaves half a secret under the name. The file beside it has a name of its own: with a common one
 // a process could publish the secret of another that writes the same file.

@@ -12,35 +12,29 @@
 namespace dpledger::identity {
 namespace {
 
-constexpr char kMissing[] = "MISSING_CREDENTIALS", kInvalid[] = "INVALID_TOKEN",
-               kExpired[] = "EXPIRED_TOKEN", kRevoked[] = "REVOKED_TOKEN",
-               kInvalidCertificate[] = "INVALID_CERTIFICATE";
+constexpr char kInvalidCertificate[] = "INVALID_CERTIFICATE";
 
 absl::Status Refused(const char* reason, absl::string_view message) {
   return WithReason(absl::UnauthenticatedError(message), {reason, {}});
 }
 
 absl::Status Missing() {
-  return Refused(kMissing,
+  return Refused("MISSING_CREDENTIALS",
                  "this server knows its callers: show a token (--token-file, or the header "
                  "\"authorization: Bearer ...\") or a client certificate (--cert, --cert-key)");
 }
 absl::Status InvalidToken() {
-  return Refused(kInvalid,
+  return Refused("INVALID_TOKEN",
                  "the token is not valid here: check the token file, or ask an "
                  "administrator for a new token");
 }
-absl::Status Expired(std::string_view name) {
-  return Refused(kExpired, absl::StrCat("the token of ", ToAbsl(name),
-                                        " has expired: ask an administrator to rotate it"));
-}
-absl::Status Revoked(std::string_view name) {
-  return Refused(kRevoked, absl::StrCat("the token of ", ToAbsl(name), " was revoked"));
-}
-
 absl::Status UsableAt(const TokenRecord& token, absl::Time now) {
-  if (token.revoked.has_value()) return Revoked(token.name);
-  return now < token.expires ? absl::OkStatus() : Expired(token.name);
+  if (token.UsableAt(now)) return absl::OkStatus();
+  if (token.revoked.has_value()) {
+    return Refused("REVOKED_TOKEN", absl::StrCat("the token of ", token.name, " was revoked"));
+  }
+  return Refused("EXPIRED_TOKEN", absl::StrCat("the token of ", token.name,
+                                               " has expired: ask an administrator to rotate it"));
 }
 
 }  // namespace
@@ -53,7 +47,7 @@ std::optional<std::string_view> BearerToken(std::string_view header) {
   return header;
 }
 
-Authenticator::Authenticator(TokenStore* tokens, std::vector<JwtIssuer*> issuers, Clock* clock,
+Authenticator::Authenticator(TokenFile* tokens, std::vector<JwtIssuer*> issuers, Clock* clock,
                              AuthenticatorOptions options)
     : tokens_(tokens), issuers_(std::move(issuers)), clock_(*clock), options_(options) {}
 
@@ -63,7 +57,11 @@ absl::StatusOr<Caller> Authenticator::Authenticate(const Credentials& credential
   const absl::StatusOr<Caller> caller = [&]() -> absl::StatusOr<Caller> {
     if (!credentials.authorization.empty()) {
       const std::optional<std::string_view> token = BearerToken(credentials.authorization);
-      if (token.has_value()) return FromBearer(*token, detail);
+      if (token.has_value()) {
+        // No JWT has an underscore in its first four bytes: its header begins with "{".
+        const bool ours = absl::StartsWith(ToAbsl(*token), ToAbsl(kTokenPrefix));
+        return ours ? FromToken(*token, detail) : FromJwt(*token, detail);
+      }
       detail.detail = "authorization: is not of the scheme Bearer";
       return InvalidToken();
     }
@@ -84,12 +82,6 @@ absl::StatusOr<Caller> Authenticator::Authenticate(const Credentials& credential
     *refusal = std::move(detail);
   }
   return caller;
-}
-
-absl::StatusOr<Caller> Authenticator::FromBearer(std::string_view token, Refusal& refusal) {
-  // No JWT has an underscore in its first four bytes: its header begins with "{".
-  if (absl::StartsWith(ToAbsl(token), ToAbsl(kTokenPrefix))) return FromToken(token, refusal);
-  return FromJwt(token, refusal);
 }
 
 absl::StatusOr<Caller> Authenticator::FromToken(std::string_view token, Refusal& refusal) {

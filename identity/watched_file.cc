@@ -16,7 +16,7 @@
 namespace dpledger::identity {
 namespace {
 
-constexpr off_t kMaxBytes = off_t{16} << 20;
+constexpr size_t kMaxBytes = size_t{16} << 20;
 // More than the coarsest times that file systems keep (FAT: 2 s).
 constexpr absl::Duration kSettled = absl::Seconds(3);
 
@@ -36,22 +36,6 @@ absl::Status CheckOwnersAlone(const struct stat& status, const std::string& path
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path) {
-  std::string content;
-  char bytes[1 << 16];
-  while (true) {
-    const ssize_t n = ::read(fd, bytes, sizeof(bytes));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoError(errno, "read", path);
-    if (n == 0) return content;
-    content.append(bytes, static_cast<size_t>(n));
-    if (content.size() > static_cast<size_t>(kMaxBytes)) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(path, ": must be at most ", kMaxBytes >> 20, " MiB"));
-    }
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadOwnersFile(const std::string& path) {
@@ -62,7 +46,7 @@ absl::StatusOr<std::string> ReadOwnersFile(const std::string& path) {
   struct stat status;
   if (::fstat(fd, &status) != 0) return ErrnoError(errno, "stat", path);
   RETURN_IF_ERROR(CheckOwnersAlone(status, path));
-  return ReadToEnd(fd, path);
+  return ReadToEnd(fd, path, kMaxBytes);
 }
 
 std::optional<WatchedFile::Stamp> WatchedFile::StampOf(const std::string& path) {
