@@ -9,7 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/number_text.h"
 #include "cli/question_flags.h"
-#include "questions/answer_profile.h"
+#include "questions/answers.h"
 
 namespace dpledger::cli {
 namespace {
@@ -69,9 +69,8 @@ v1::AuditClaimRequest RequestOf(const AuditFlags& flags) {
 
 absl::Status Audit(const AuditFlags& flags, Output& out) {
   const absl::StatusOr<v1::AuditClaimResponse> answer =
-      flags.question.HasSubject() ? AnswerTo<v1::AuditClaimRequest, v1::AuditClaimResponse>(
-                                        flags.question, RequestOf(flags), &questions::AnswerAudit)
-                                  : questions::AnswerAudit(RequestOf(flags));
+      flags.question.HasSubject() ? AnswerTo(flags.question, RequestOf(flags))
+                                  : questions::AnswerAlone(RequestOf(flags), accountant::Limits());
   RETURN_IF_ERROR(answer.status());
   RETURN_IF_ERROR(out.Answer(*answer));
   if (!answer->refuted()) return absl::OkStatus();

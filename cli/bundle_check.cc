@@ -222,7 +222,7 @@ absl::StatusOr<v1::ComputeEpsilonResponse> RecomputeEpsilon(const VerifiedLineag
   v1::ComputeEpsilonRequest request;
   request.set_delta(delta);
   *request.mutable_options() = options;
-  return questions::AnswerEpsilon(subject, request, accountant::Limits());
+  return questions::Answer(subject, request, accountant::Limits());
 }
 
 absl::StatusOr<v1::ComputeDeltaResponse> RecomputeDelta(const VerifiedLineage& lineage,
@@ -232,7 +232,7 @@ absl::StatusOr<v1::ComputeDeltaResponse> RecomputeDelta(const VerifiedLineage& l
   v1::ComputeDeltaRequest request;
   request.set_epsilon(epsilon);
   *request.mutable_options() = options;
-  return questions::AnswerDelta(subject, request, accountant::Limits());
+  return questions::Answer(subject, request, accountant::Limits());
 }
 
 }  // namespace dpledger::cli

@@ -122,7 +122,7 @@ void NameSolution(v1::Unknown solve, v1::CalibrateResponse& response) {
 absl::StatusOr<v1::CalibrateResponse> Solve(const CalibrateFlags& flags,
                                             v1::CalibrateRequest request) {
   if (!flags.OfRest()) {
-    return questions::AnswerCalibrate(questions::Subject(), request, accountant::Limits());
+    return questions::Answer(questions::Subject(), request, accountant::Limits());
   }
   QuestionFlags question;
   question.ledgers = flags.ledgers;

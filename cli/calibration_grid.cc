@@ -79,7 +79,7 @@ absl::Status CalibrateGrid(const Grid& grid, uint64_t population, v1::CalibrateR
       request.set_sampling_probability(value);
       row.set_sampling_probability(value);
     }
-    const auto response = questions::AnswerCalibrate({}, request, accountant::Limits());
+    const auto response = questions::Answer({}, request, accountant::Limits());
     if (!response.ok() && !absl::IsFailedPrecondition(response.status())) return response.status();
     if (!response.ok()) {
       row.set_error(std::string(response.status().message()));

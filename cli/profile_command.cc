@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/list_flag.h"
 #include "cli/question_flags.h"
-#include "questions/answer_profile.h"
+#include "questions/answers.h"
 
 namespace dpledger::cli {
 namespace {
@@ -58,7 +58,7 @@ v1::ComputeProfileRequest RequestOf(const ProfileFlags& flags) {
 
 absl::Status Print(const ProfileFlags& flags, Output& out) {
   ASSIGN_OR_RETURN(const v1::ComputeProfileResponse answer,
-                   AnswerTo(flags.question, RequestOf(flags), &questions::AnswerProfile));
+                   AnswerTo(flags.question, RequestOf(flags)));
   const Asked asked = flags.deltas.empty() ? Asked::kEpsilons : Asked::kDeltas;
   if (flags.csv) {
     // Points alone would not show it.

@@ -17,13 +17,13 @@ struct PairFlags {
 absl::Status Epsilon(const PairFlags& flags, Output& out) {
   v1::ComputeEpsilonRequest request;
   request.set_delta(flags.given);
-  return out.Answer(AnswerTo(flags.question, request, &questions::AnswerEpsilon));
+  return out.Answer(AnswerTo(flags.question, request));
 }
 
 absl::Status Delta(const PairFlags& flags, Output& out) {
   v1::ComputeDeltaRequest request;
   request.set_epsilon(flags.given);
-  return out.Answer(AnswerTo(flags.question, request, &questions::AnswerDelta));
+  return out.Answer(AnswerTo(flags.question, request));
 }
 
 void AddEpsilon(flags::App& app, Command& chosen) {
@@ -135,7 +135,7 @@ absl::Status Tuning(const TuningFlags& flags, Output& out) {
   v1::ComputeTuningCostRequest request;
   *request.mutable_trials() = TrialsOf(flags);
   request.set_delta(flags.delta);
-  return out.Answer(AnswerTo(flags.question, request, &questions::AnswerTuningCost));
+  return out.Answer(AnswerTo(flags.question, request));
 }
 
 void AddTuning(flags::App& app, Command& chosen) {

@@ -88,20 +88,18 @@ struct QuestionFlags {
   absl::StatusOr<std::vector<v1::Event>> GivenEvents() const;
 };
 
-// The answer to `request`: computed here with `answer`, or asked of those who have the ledgers.
-template <typename Request, typename Response>
-absl::StatusOr<Response> AnswerTo(const QuestionFlags& flags, Request request,
-                                  absl::StatusOr<Response> (*answer)(const questions::Subject&,
-                                                                     const Request&,
-                                                                     const accountant::Limits&)) {
+// The answer to `request`: computed here, or asked of those who have the ledgers.
+template <typename Request>
+auto AnswerTo(const QuestionFlags& flags, Request request)
+    -> decltype(questions::Answer(questions::Subject(), request, accountant::Limits())) {
   *request.mutable_options() = flags.Options();
   if (!flags.OfLedgers()) {
     ASSIGN_OR_RETURN(const questions::Subject subject, flags.LocalSubject());
-    return answer(subject, request, accountant::Limits());
+    return questions::Answer(subject, request, accountant::Limits());
   }
   ServerCalls calls(flags.place);
   ASSIGN_OR_RETURN(*request.mutable_subject(), flags.LedgersOf(calls));
-  absl::StatusOr<Response> response = calls.Ask(request);
+  auto response = calls.Ask(request);
   if (!response.ok()) return response;
   calls.Assume(*response->mutable_details());
   if (flags.run.GivenFlag().empty()) return response;

@@ -44,7 +44,7 @@ struct FollowFlags {
 
 std::unique_ptr<registry::RegistrySource> SourceOf(const FollowFlags& flags) {
   if (flags.server.address.empty()) return std::make_unique<registry::FolderSource>(flags.mirror);
-  return std::make_unique<registry::ServerSource>(flags.server, kPatience);
+  return registry::SourceOfServer(flags.server, kPatience);
 }
 
 // A folder that nobody has yet: evidence is never overwritten.

@@ -12,7 +12,7 @@
 #include "accountant/numeric/rounding.h"
 #include "accountant/profile/profile.h"
 #include "base/status.h"
-#include "questions/answer_profile.h"
+#include "questions/answers.h"
 #include "questions/resolved_question.h"
 
 namespace dpledger::questions {
@@ -118,16 +118,17 @@ void Assume(const v1::AuditClaimRequest& request, v1::AnswerDetails& details) {
 
 }  // namespace
 
-absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const v1::AuditClaimRequest& request) {
+absl::StatusOr<v1::AuditClaimResponse> AnswerAlone(const v1::AuditClaimRequest& request,
+                                                   const accountant::Limits&) {
   ASSIGN_OR_RETURN(v1::AuditClaimResponse response, Bound(request));
   response.mutable_details()->set_version(Version());
   Assume(request, *response.mutable_details());
   return response;
 }
 
-absl::StatusOr<v1::AuditClaimResponse> AnswerAudit(const Subject& subject,
-                                                   const v1::AuditClaimRequest& request,
-                                                   const accountant::Limits& limits) {
+absl::StatusOr<v1::AuditClaimResponse> Answer(const Subject& subject,
+                                              const v1::AuditClaimRequest& request,
+                                              const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(v1::AuditClaimResponse response, Bound(request));
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(

@@ -62,7 +62,7 @@ v1::CalibrationByMethod ByMethod(accountant::Method method, const Solver& solve,
 }
 
 // `history` states the numbers of records that δ is compared with.
-absl::StatusOr<v1::CalibrateResponse> Answer(const v1::CalibrateRequest& request,
+absl::StatusOr<v1::CalibrateResponse> Solved(const v1::CalibrateRequest& request,
                                              const accountant::History& history,
                                              ResolvedQuestion& question, const Solver& solve) {
   ASSIGN_OR_RETURN(const accountant::Solution solution, solve(question.options));
@@ -110,7 +110,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const Subject& spent,
                                                  : found.parameters.sampling_probability;
     return accountant::Solution{value, found.optimum, found.epsilon};
   };
-  return Answer(request, spent.history, question, solve);
+  return Solved(request, spent.history, question, solve);
 }
 
 absl::StatusOr<v1::CalibrateResponse> AnswerHole(const Subject& spent,
@@ -145,7 +145,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerHole(const Subject& spent,
   const Solver solve = [&](const accountant::Options& options) {
     return accountant::Solve(family, request.epsilon(), request.delta(), options);
   };
-  return Answer(request, subject.history, question, solve);
+  return Solved(request, subject.history, question, solve);
 }
 
 // Where nothing is left, how much was spent.
@@ -154,7 +154,7 @@ absl::Status SayWhatWasSpent(const Subject& spent, const v1::CalibrateRequest& r
   v1::ComputeEpsilonRequest alone;
   alone.set_delta(request.delta());
   *alone.mutable_options() = request.options();
-  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, AnswerEpsilon(spent, alone, limits));
+  ASSIGN_OR_RETURN(const v1::ComputeEpsilonResponse answer, Answer(spent, alone, limits));
   return WithReason(absl::FailedPreconditionError(
                         absl::StrCat(refusal.message(), "; what was spent comes to an epsilon of ",
                                      answer.epsilon().upper(), " alone")),
@@ -163,9 +163,9 @@ absl::Status SayWhatWasSpent(const Subject& spent, const v1::CalibrateRequest& r
 
 }  // namespace
 
-absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const Subject& spent,
-                                                      const v1::CalibrateRequest& request,
-                                                      const accountant::Limits& limits) {
+absl::StatusOr<v1::CalibrateResponse> Answer(const Subject& spent,
+                                             const v1::CalibrateRequest& request,
+                                             const accountant::Limits& limits) {
   if (request.events_size() == 0 && !request.hole().empty()) {
     return FieldError("events", "must hold the events that `hole` points into");
   }
@@ -175,6 +175,11 @@ absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const Subject& spent,
     return SayWhatWasSpent(spent, request, limits, answer.status());
   }
   return answer;
+}
+
+absl::StatusOr<v1::CalibrateResponse> AnswerAlone(const v1::CalibrateRequest& request,
+                                                  const accountant::Limits& limits) {
+  return Answer(Subject(), request, limits);
 }
 
 }  // namespace dpledger::questions

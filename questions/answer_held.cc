@@ -62,7 +62,6 @@ absl::Status DescribeGrant(const HeldLedger& ledger, const accountant::filter::U
   if (!ledger.grants.empty()) {
     ASSIGN_OR_RETURN(granted, UsesOfPlan(ledger.filter, adjacency, ledger.grants[0], limits));
   }
-  spending.set_budget(ledger.budget);
   spending.set_granted(SpentBy(ledger.filter, granted));
   if (!std::equal(uses.begin(), uses.end(), granted.begin(),
                   [](double used, double most) { return used <= most * (1 + kMargin); })) {
@@ -102,15 +101,21 @@ void Assume(const Subject& subject, v1::AnswerDetails& details) {
       "among rounds, are set before it releases anything");
 }
 
+v1::FilterSpending NothingSpent(const HeldLedger& ledger) {
+  v1::FilterSpending spending;
+  spending.set_ledger(ledger.name);
+  spending.set_filter(accountant::filter::Name(ledger.filter));
+  spending.set_bound(accountant::filter::BoundOf(ledger.filter));
+  spending.set_budget(ledger.budget);
+  return spending;
+}
+
 absl::StatusOr<v1::FilterSpending> SpendingOf(const HeldLedger& ledger,
                                               const accountant::Composition& composition,
                                               accountant::Adjacency adjacency,
                                               const accountant::Limits& limits) {
   const accountant::filter::Filter& filter = ledger.filter;
-  v1::FilterSpending spending;
-  spending.set_ledger(ledger.name);
-  spending.set_filter(accountant::filter::Name(filter));
-  spending.set_bound(accountant::filter::BoundOf(filter));
+  v1::FilterSpending spending = NothingSpent(ledger);
   if (ledger.is_budget) {
     UsesMemo memo;
     ASSIGN_OR_RETURN(const BlockLevels levels,
@@ -163,14 +168,9 @@ absl::Status DescribeUnderBudget(const HeldLedger& ledger, v1::Adjacency declare
   if (ReasonOf(spending.status()).reason == kCannotCount) {
     // Late events alone get there: others are refused at append. What cannot be counted is no less
     // than all.
-    v1::FilterSpending unknown;
-    unknown.set_ledger(ledger.name);
-    unknown.set_filter(accountant::filter::Name(ledger.filter));
-    unknown.set_bound(accountant::filter::BoundOf(ledger.filter));
-    unknown.set_spent(std::numeric_limits<double>::infinity());
-    unknown.set_budget(ledger.budget);
-    unknown.set_crossed(true);
-    spending = std::move(unknown);
+    spending = NothingSpent(ledger);
+    spending->set_spent(std::numeric_limits<double>::infinity());
+    spending->set_crossed(true);
   }
   RETURN_IF_ERROR(spending.status());
   if (spending->crossed()) details.add_warnings(std::string(Overspent(*spending).message()));

@@ -53,9 +53,9 @@ v1::Trials ToProto(const accountant::Trials& trials) {
 
 }  // namespace
 
-absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
-    const Subject& subject, const v1::ComputeTuningCostRequest& request,
-    const accountant::Limits& limits) {
+absl::StatusOr<v1::ComputeTuningCostResponse> Answer(const Subject& subject,
+                                                     const v1::ComputeTuningCostRequest& request,
+                                                     const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(const accountant::Trials trials, TrialsFromProto(request.trials()));
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(const accountant::TuningCost cost,

@@ -260,33 +260,45 @@ struct SpentAndPlanned {
   v1::AnswerDetails details;
 };
 
-// ε at a δ and δ at an ε are found in the same way: `of_held` asks the filter of a run that holds
-// to a budget, `of_odometer` what ledgers without a common bound did together, `of_composition` the
-// composition of any other.
-template <typename OfHeld, typename OfOdometer, typename OfComposition>
+// How ε at a δ and δ at an ε are found: `of_held` asks the filter of a run that holds to a budget,
+// `of_odometer` what ledgers without a common bound did together, `of_composition` the composition
+// of any other.
+struct Ways {
+  absl::StatusOr<accountant::Answer> (*of_held)(const accountant::filter::Filter&, double,
+                                                const accountant::Limits&);
+  absl::StatusOr<accountant::Answer> (*of_odometer)(const accountant::Composition&, double,
+                                                    const accountant::Limits&);
+  absl::StatusOr<accountant::Answer> (*of_composition)(const accountant::Composition&, double,
+                                                       const accountant::Options&,
+                                                       std::optional<accountant::Direction>);
+};
+
+// `at`: the δ, or the ε.
 absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::AccountingOptions& options,
-                                     const accountant::Limits& limits, const OfHeld& of_held,
-                                     const OfOdometer& of_odometer,
-                                     const OfComposition& of_composition) {
+                                     double at, const accountant::Limits& limits,
+                                     const Ways& ways) {
   if (!subject.no_common_bound.ok()) {
     ASSIGN_OR_RETURN(ResolvedQuestion question, AskOdometer(subject, options, limits));
-    ASSIGN_OR_RETURN(const accountant::Answer answer, of_odometer(question.composition));
+    ASSIGN_OR_RETURN(const accountant::Answer answer,
+                     ways.of_odometer(question.composition, at, limits));
     Describe(answer, question.details);
     return SpentAndPlanned{answer.value, std::nullopt, std::move(question.details)};
   }
   if (!subject.held.empty()) {
     ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, options, limits));
-    ASSIGN_OR_RETURN(const accountant::Answer answer, of_held(held.filter));
+    ASSIGN_OR_RETURN(const accountant::Answer answer, ways.of_held(held.filter, at, limits));
     Describe(answer, held.details);
     return SpentAndPlanned{answer.value, std::nullopt, std::move(held.details)};
   }
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, options, limits));
-  ASSIGN_OR_RETURN(const accountant::Answer answer,
-                   of_composition(question.composition, question.options));
+  const auto of = [&](const accountant::Composition& composition) {
+    return ways.of_composition(composition, at, question.options, std::nullopt);
+  };
+  ASSIGN_OR_RETURN(const accountant::Answer answer, of(question.composition));
   Describe(answer, question.details);
   std::optional<accountant::Interval> planned;
   if (const auto plan = PlanOf(subject, question.composition, question.details); plan.has_value()) {
-    ASSIGN_OR_RETURN(const accountant::Answer of_plan, of_composition(*plan, question.options));
+    ASSIGN_OR_RETURN(const accountant::Answer of_plan, of(*plan));
     planned = of_plan.value;
   }
   if (subject.under_budget.has_value()) {
@@ -298,21 +310,14 @@ absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::Accountin
 
 }  // namespace
 
-absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
-                                                         const v1::ComputeEpsilonRequest& request,
-                                                         const accountant::Limits& limits) {
+absl::StatusOr<v1::ComputeEpsilonResponse> Answer(const Subject& subject,
+                                                  const v1::ComputeEpsilonRequest& request,
+                                                  const accountant::Limits& limits) {
   const double delta = request.delta();
-  ASSIGN_OR_RETURN(
-      SpentAndPlanned found,
-      Find(
-          subject, request.options(), limits,
-          [&](const auto& filter) { return accountant::filter::EpsilonOf(filter, delta, limits); },
-          [&](const accountant::Composition& composition) {
-            return accountant::filter::OdometerEpsilon(composition, delta, limits);
-          },
-          [&](const accountant::Composition& composition, const auto& options) {
-            return accountant::ComputeEpsilon(composition, delta, options);
-          }));
+  ASSIGN_OR_RETURN(SpentAndPlanned found,
+                   Find(subject, request.options(), delta, limits,
+                        {accountant::filter::EpsilonOf, accountant::filter::OdometerEpsilon,
+                         accountant::ComputeEpsilon}));
   v1::ComputeEpsilonResponse response;
   *response.mutable_epsilon() = ToProto(found.spent);
   response.set_delta(delta);
@@ -322,21 +327,14 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
   return response;
 }
 
-absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
-                                                     const v1::ComputeDeltaRequest& request,
-                                                     const accountant::Limits& limits) {
+absl::StatusOr<v1::ComputeDeltaResponse> Answer(const Subject& subject,
+                                                const v1::ComputeDeltaRequest& request,
+                                                const accountant::Limits& limits) {
   const double epsilon = request.epsilon();
-  ASSIGN_OR_RETURN(
-      SpentAndPlanned found,
-      Find(
-          subject, request.options(), limits,
-          [&](const auto& filter) { return accountant::filter::DeltaOf(filter, epsilon, limits); },
-          [&](const accountant::Composition& composition) {
-            return accountant::filter::OdometerDelta(composition, epsilon, limits);
-          },
-          [&](const accountant::Composition& composition, const auto& options) {
-            return accountant::ComputeDelta(composition, epsilon, options);
-          }));
+  ASSIGN_OR_RETURN(SpentAndPlanned found,
+                   Find(subject, request.options(), epsilon, limits,
+                        {accountant::filter::DeltaOf, accountant::filter::OdometerDelta,
+                         accountant::ComputeDelta}));
   v1::ComputeDeltaResponse response;
   *response.mutable_delta() = ToProto(found.spent);
   response.set_epsilon(epsilon);

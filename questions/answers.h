@@ -64,19 +64,32 @@ struct Subject {
 // once one is crossed); all other questions about ADAPTIVE ones are refused (FAILED_PRECONDITION,
 // reason ADAPTIVE_NOT_ANALYSED). For ledgers without a common bound, ε and δ are an odometer's, and
 // all other questions are refused with `no_common_bound`. The request's own `subject` is not read.
-absl::StatusOr<v1::ComputeEpsilonResponse> AnswerEpsilon(const Subject& subject,
-                                                         const v1::ComputeEpsilonRequest& request,
-                                                         const accountant::Limits& limits);
-absl::StatusOr<v1::ComputeDeltaResponse> AnswerDelta(const Subject& subject,
-                                                     const v1::ComputeDeltaRequest& request,
+absl::StatusOr<v1::ComputeEpsilonResponse> Answer(const Subject& subject,
+                                                  const v1::ComputeEpsilonRequest& request,
+                                                  const accountant::Limits& limits);
+absl::StatusOr<v1::ComputeDeltaResponse> Answer(const Subject& subject,
+                                                const v1::ComputeDeltaRequest& request,
+                                                const accountant::Limits& limits);
+absl::StatusOr<v1::ComputeTuningCostResponse> Answer(const Subject& subject,
+                                                     const v1::ComputeTuningCostRequest& request,
                                                      const accountant::Limits& limits);
-absl::StatusOr<v1::ComputeTuningCostResponse> AnswerTuningCost(
-    const Subject& subject, const v1::ComputeTuningCostRequest& request,
-    const accountant::Limits& limits);
-// `spent` is an empty subject if the data have been through nothing yet.
-absl::StatusOr<v1::CalibrateResponse> AnswerCalibrate(const Subject& spent,
-                                                      const v1::CalibrateRequest& request,
-                                                      const accountant::Limits& limits);
+// INVALID_ARGUMENT also for a request that asks for nothing or gives both lists.
+absl::StatusOr<v1::ComputeProfileResponse> Answer(const Subject& subject,
+                                                  const v1::ComputeProfileRequest& request,
+                                                  const accountant::Limits& limits);
+absl::StatusOr<v1::CalibrateResponse> Answer(const Subject& spent,
+                                             const v1::CalibrateRequest& request,
+                                             const accountant::Limits& limits);
+// Compares the audit's lower bound with the subject's ε.
+absl::StatusOr<v1::AuditClaimResponse> Answer(const Subject& subject,
+                                              const v1::AuditClaimRequest& request,
+                                              const accountant::Limits& limits);
+// Without a subject: the data have been through nothing yet; the audit's bound is compared with
+// nothing, and the request's options are not read.
+absl::StatusOr<v1::CalibrateResponse> AnswerAlone(const v1::CalibrateRequest& request,
+                                                  const accountant::Limits& limits);
+absl::StatusOr<v1::AuditClaimResponse> AnswerAlone(const v1::AuditClaimRequest& request,
+                                                   const accountant::Limits& limits);
 
 // Why nothing is said of a budget one of whose runs has spent that (reason BUDGET_EXCEEDED).
 absl::Status Overspent(const v1::FilterSpending& spending);

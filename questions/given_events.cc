@@ -18,20 +18,12 @@ absl::Status GivenEvents::Add(const v1::Event& event) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<accountant::History> HistoryOfPlan(const v1::BudgetGrant& grant) {
+absl::StatusOr<accountant::History> HistoryOfEvents(
+    std::string_view field, const google::protobuf::RepeatedPtrField<v1::Event>& list) {
   GivenEvents given;
-  for (int i = 0; i < grant.plan_size(); ++i) {
-    RETURN_IF_ERROR(events::Within(events::Element("plan", i), given.Add(grant.plan(i))));
-  }
+  for (int i = 0; i < list.size(); ++i)
+    RETURN_IF_ERROR(events::Within(events::Element(field, i), given.Add(list[i])));
   return given.history();
-}
-
-absl::StatusOr<GivenEvents> GivenBy(const v1::Subject& subject) {
-  GivenEvents given;
-  for (int i = 0; i < subject.events_size(); ++i) {
-    RETURN_IF_ERROR(events::Within(events::Element("events", i), given.Add(subject.events(i))));
-  }
-  return given;
 }
 
 absl::StatusOr<Subject> SubjectOfEvents(const v1::Subject& subject, uint64_t group_size) {
@@ -43,8 +35,8 @@ absl::StatusOr<Subject> SubjectOfEvents(const v1::Subject& subject, uint64_t gro
   if (!subject.dataset().empty()) return has_none("dataset");
   if (subject.up_to_sequence() != 0) return has_none("up_to_sequence");
   if (subject.events().empty()) return FieldError("events", "must be given");
-  ASSIGN_OR_RETURN(const GivenEvents given, GivenBy(subject));
-  return SubjectOf({}, {.given = &given.history(),
+  ASSIGN_OR_RETURN(const accountant::History given, HistoryOfEvents("events", subject.events()));
+  return SubjectOf({}, {.given = &given,
                         .given_events = static_cast<uint64_t>(subject.events_size()),
                         .group_size = group_size});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,11 +27,14 @@ class GivenEvents {
   accountant::History history_;
 };
 
-// What a grant's plan comes to. Precondition: events::CheckPlan is OK.
-absl::StatusOr<accountant::History> HistoryOfPlan(const v1::BudgetGrant& grant);
+// These events, one after the other. INVALID_ARGUMENT naming the first that is refused, of `field`.
+absl::StatusOr<accountant::History> HistoryOfEvents(
+    std::string_view field, const google::protobuf::RepeatedPtrField<v1::Event>& events);
 
-// The subject's events, one after the other. INVALID_ARGUMENT naming the first that is refused.
-absl::StatusOr<GivenEvents> GivenBy(const v1::Subject& subject);
+// What a grant's plan comes to. Precondition: events::CheckPlan is OK.
+inline absl::StatusOr<accountant::History> HistoryOfPlan(const v1::BudgetGrant& grant) {
+  return HistoryOfEvents("plan", grant.plan());
+}
 
 // A question's subject where no ledgers are at hand. INVALID_ARGUMENT, naming the field of the
 // subject, if it names ledgers or a data set, or gives no event.

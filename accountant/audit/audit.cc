@@ -4,44 +4,30 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
 #include "accountant/audit/binomial.h"
 #include "accountant/limits.h"
 #include "accountant/numeric/normal.h"
 #include "accountant/numeric/root.h"
 #include "accountant/numeric/rounding.h"
 #include "base/status.h"
+#include "base/value_rules.h"
 
 namespace dpledger::accountant::audit {
 namespace {
 
-constexpr uint64_t kGreatestCanaries = uint64_t{1} << 53;
 constexpr double kGreatestLogOdds = 700;
 constexpr double kTolerance = 1e-10;
 
-absl::Status CheckCount(const char* field, uint64_t value, uint64_t least, uint64_t greatest) {
-  if (value >= least && value <= greatest) return absl::OkStatus();
-  return FieldError(field, absl::StrCat("must be in [", least, ", ", greatest, "], got ", value));
-}
-
 absl::Status CheckConfidence(double confidence) {
-  if (confidence > 0 && confidence < 1) return absl::OkStatus();
-  return FieldError("confidence", absl::StrCat("must be in (0, 1), got ", confidence));
+  return rules::Must(confidence > 0 && confidence < 1, "be in (0, 1)", "confidence", confidence);
 }
 
 absl::Status CheckRun(const OneRun& run, uint64_t most_guesses, double confidence) {
   RETURN_IF_ERROR(CheckArithmetic());
-  RETURN_IF_ERROR(CheckCount("canaries", run.canaries, 1, kGreatestCanaries));
-  RETURN_IF_ERROR(CheckCount("guesses", run.guesses, 1, std::min(run.canaries, most_guesses)));
-  RETURN_IF_ERROR(CheckCount("correct", run.correct, 0, run.guesses));
+  RETURN_IF_ERROR(rules::Count("canaries", run.canaries));
+  RETURN_IF_ERROR(rules::WholeIn(1, std::min(run.canaries, most_guesses), "guesses", run.guesses));
+  RETURN_IF_ERROR(rules::WholeIn(0, run.guesses, "correct", run.correct));
   return CheckConfidence(confidence);
-}
-
-absl::Status CheckDelta(double delta) {
-  if (!(delta >= 0 && delta < 1)) {
-    return FieldError("delta", absl::StrCat("must be in [0, 1), got ", delta));
-  }
-  return absl::OkStatus();
 }
 
 // At most the least probability of any outcome of `guesses` guesses, if at least `correct` are
@@ -110,7 +96,7 @@ double PValue(const OneRun& run, double epsilon, double delta) {
 
 absl::StatusOr<double> EpsilonLowerBound(const OneRun& run, double delta, double confidence) {
   RETURN_IF_ERROR(CheckRun(run, kGreatestTrials, confidence));
-  RETURN_IF_ERROR(CheckDelta(delta));
+  RETURN_IF_ERROR(rules::Must(delta >= 0 && delta < 1, "be in [0, 1)", "delta", delta));
   const double significance = NextDown(1 - confidence);
   const auto refuted = [&](double epsilon) { return significance - PValue(run, epsilon, delta); };
   return LastPositive(refuted, 0);
@@ -136,10 +122,11 @@ absl::StatusOr<double> GaussianLowerBound(const OneRun& run, double confidence) 
 
 absl::StatusOr<ErrorRateBounds> BoundErrorRates(const ManyRuns& runs, double confidence) {
   RETURN_IF_ERROR(CheckArithmetic());
-  RETURN_IF_ERROR(CheckCount("with_record", runs.with_record, 1, kGreatestTrials));
-  RETURN_IF_ERROR(CheckCount("detected_with", runs.detected_with, 0, runs.with_record));
-  RETURN_IF_ERROR(CheckCount("without_record", runs.without_record, 1, kGreatestTrials));
-  RETURN_IF_ERROR(CheckCount("detected_without", runs.detected_without, 0, runs.without_record));
+  RETURN_IF_ERROR(rules::WholeIn(1, kGreatestTrials, "with_record", runs.with_record));
+  RETURN_IF_ERROR(rules::WholeIn(0, runs.with_record, "detected_with", runs.detected_with));
+  RETURN_IF_ERROR(rules::WholeIn(1, kGreatestTrials, "without_record", runs.without_record));
+  RETURN_IF_ERROR(
+      rules::WholeIn(0, runs.without_record, "detected_without", runs.detected_without));
   RETURN_IF_ERROR(CheckConfidence(confidence));
   const double each = NextDown((1 - confidence) / 2);
   const double silent_without = SuccessProbabilityDown(

@@ -93,19 +93,17 @@ Saddle Tilting::At(double c) {
   return sum;
 }
 
-// The derivative of a convex function vanishes; Newton's method in log c.
-Saddle Tilting::ForEpsilon(double epsilon, double start) {
+template <typename Excess>
+Saddle Tilting::Above(double start, const Excess& excess) {
   double lo = std::log(kLeastOrder), hi = std::log(kGreatestOrder), x = std::log(start);
   Saddle at = At(start);
   for (int i = 0; i < 60; ++i) {
-    const double slope = at.Epsilon() - epsilon;
-    // Out of reach is too far.
-    (slope < 0 ? lo : hi) = x;
-    double next = x - slope / (at.c * at.Curvature());
-    next = std::fmin(x + 1.5, std::fmax(x - 1.5, next));
-    if (!(next > lo && next < hi)) next = std::isfinite(slope) ? (lo + hi) / 2 : x - 1;
-    if (std::isfinite(slope) && std::fabs(next - x) * at.c * std::sqrt(at.Curvature()) < kNear)
-      break;
+    // Not a number is out of reach, and too far.
+    const auto [off, slope] = excess(at);
+    (off < 0 ? lo : hi) = x;
+    double next = std::fmin(x + 1.5, std::fmax(x - 1.5, x - off / slope));
+    if (!(next > lo && next < hi)) next = std::isfinite(off) ? (lo + hi) / 2 : x - 1;
+    if (std::isfinite(off) && std::fabs(next - x) * at.c * std::sqrt(at.Curvature()) < kNear) break;
     if (!stopped_.ok() || hi - lo < 1e-12) break;
     x = next;
     at = At(std::exp(x));
@@ -113,24 +111,18 @@ Saddle Tilting::ForEpsilon(double epsilon, double start) {
   return at;
 }
 
+// The derivative of a convex function vanishes.
+Saddle Tilting::ForEpsilon(double epsilon, double start) {
+  return Above(start, [&](const Saddle& at) {
+    return std::pair(at.Epsilon() - epsilon, at.c * at.Curvature());
+  });
+}
+
+// The estimate falls by c² times the curvature for each unit of log c, its slower parts left out.
 Saddle Tilting::ForDelta(double log_delta, double start) {
-  double lo = std::log(kLeastOrder), hi = std::log(kGreatestOrder), x = std::log(start);
-  Saddle at = At(start);
-  for (int i = 0; i < 60; ++i) {
-    const double excess = LogDeltaEstimate(at, at.Epsilon()) - log_delta;
-    (excess > 0 ? lo : hi) = x;
-    // The estimate falls by c² times the curvature for each unit of log c, its slower parts left
-    // out.
-    double next = x + excess / (at.c * at.c * at.Curvature());
-    next = std::fmin(x + 1.5, std::fmax(x - 1.5, next));
-    if (!(next > lo && next < hi)) next = std::isfinite(excess) ? (lo + hi) / 2 : x - 1;
-    if (std::isfinite(excess) && std::fabs(next - x) * at.c * std::sqrt(at.Curvature()) < kNear)
-      break;
-    if (!stopped_.ok() || hi - lo < 1e-12) break;
-    x = next;
-    at = At(std::exp(x));
-  }
-  return at;
+  return Above(start, [&](const Saddle& at) {
+    return std::pair(log_delta - LogDeltaEstimate(at, at.Epsilon()), at.c * at.c * at.Curvature());
+  });
 }
 
 template <typename Excess>

@@ -61,7 +61,10 @@ class Tilting {
  private:
   // Makes the quadrature rules for orders up to c.
   bool Reach(double c);
-  // Where `excess` changes its sign between -1 and 0; it rises with the order.
+  // Where `excess` changes its sign, by Newton's method in log c: it and its slope there.
+  template <typename Excess>
+  Saddle Above(double start, const Excess& excess);
+  // The same between -1 and 0, by halves; it rises with the order.
   template <typename Excess>
   Saddle Below(const Excess& excess);
 

@@ -128,29 +128,26 @@ absl::StatusOr<std::optional<ShellsOnLine>> ShellsOnLine::Put(Measure& measure, 
   return std::optional<ShellsOnLine>(std::move(line));
 }
 
-// False where the sum is lost in its error.
-bool ShellsOnLine::AddShellAlone(const OneStep& step, size_t k, Logs& logs) const {
-  const Complex psi = step.shell.At(k);
-  const double lost = step.shell.Error(k, spacing_), modulus = std::abs(1.0 + psi);
-  if (!(modulus > 2 * lost)) return false;
-  const Complex log = Log1PComplex(psi);
-  const double rounding = 4 * kUnit * (std::abs(log) + std::abs(psi) / (modulus * modulus));
-  logs.power += step.count * log;
-  logs.power_error +=
-      step.count * (1.1 * lost / (modulus - lost) + rounding) + 4 * kUnit * std::abs(logs.power);
-  return true;
-}
-
-bool ShellsOnLine::AddWithBelow(const OneStep& step, size_t k, Logs& logs) const {
-  const Complex psi = step.below.At(k), psi_shell = step.shell.At(k);
-  const double lost = step.below.Error(k, spacing_), modulus = std::abs(1.0 + psi);
-  const double shell_lost = step.shell.Error(k, spacing_);
-  if (!(modulus > 2 * lost)) return false;
+// The sum's own relative error; infinite where the sum is lost in it.
+double ShellsOnLine::AddPower(const Ratios& ratios, double count, size_t k, Logs& logs) const {
+  const Complex psi = ratios.At(k);
+  const double lost = ratios.Error(k, spacing_), modulus = std::abs(1.0 + psi);
+  if (!(modulus > 2 * lost)) return kInfinity;
   const Complex log = Log1PComplex(psi);
   const double relative = 1.1 * lost / (modulus - lost);
   const double rounding = 4 * kUnit * (std::abs(log) + std::abs(psi) / (modulus * modulus));
-  logs.power += step.count * log;
-  logs.power_error += step.count * (relative + rounding) + 4 * kUnit * std::abs(logs.power);
+  logs.power += count * log;
+  logs.power_error += count * (relative + rounding) + 4 * kUnit * std::abs(logs.power);
+  return relative;
+}
+
+// False where a sum is lost in its error.
+bool ShellsOnLine::AddWithBelow(const OneStep& step, size_t k, Logs& logs) const {
+  const double relative = AddPower(step.below, step.count, k, logs);
+  if (relative == kInfinity) return false;
+  const Complex psi = step.below.At(k), psi_shell = step.shell.At(k);
+  const double lost = step.below.Error(k, spacing_), modulus = std::abs(1.0 + psi);
+  const double shell_lost = step.shell.Error(k, spacing_);
   // W/B, and T log(1 + W/B).
   const Complex g = step.g * (1.0 + psi_shell) / (1.0 + psi);
   const double g_lost = std::abs(g) * (step.g_error + relative + 16 * kUnit) +
@@ -180,8 +177,9 @@ Complex ShellsOnLine::Unresolved(size_t k, double& error) const {
 Complex ShellsOnLine::At(size_t k, double& error) const {
   Logs logs;
   for (const OneStep& step : steps_) {
-    if (!(has_below_ ? AddWithBelow(step, k, logs) : AddShellAlone(step, k, logs)))
-      return Unresolved(k, error);
+    const bool resolved = has_below_ ? AddWithBelow(step, k, logs)
+                                     : AddPower(step.shell, step.count, k, logs) < kInfinity;
+    if (!resolved) return Unresolved(k, error);
   }
   if (!(logs.power_error < 1 && logs.s_error < 1)) return Unresolved(k, error);
   if (!has_below_) {

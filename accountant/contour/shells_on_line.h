@@ -52,7 +52,7 @@ class ShellsOnLine {
     std::complex<double> power = 0, s = 0;
     double power_error = 0, s_error = 0;
   };
-  bool AddShellAlone(const OneStep& step, size_t k, Logs& logs) const;
+  double AddPower(const Ratios& ratios, double count, size_t k, Logs& logs) const;
   bool AddWithBelow(const OneStep& step, size_t k, Logs& logs) const;
   std::complex<double> Unresolved(size_t k, double& error) const;
 

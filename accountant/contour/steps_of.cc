@@ -70,21 +70,17 @@ Interval InfiniteMass(const std::vector<Step>& steps) {
   return {infinite * (1 - 1e-12), std::fmin(1, infinite * (1 + 1e-12))};
 }
 
-bool ChernoffShowsBelow(double log_mgf, double c, double delta, double epsilon) {
-  const double log_delta = LogDown(delta);
-  const double log_bound = log_mgf - c * epsilon + LogChernoff(c);
-  const double rounding =
-      16 * kUnitRoundoff * (std::fabs(log_mgf) + c * epsilon + std::fabs(log_delta) + 1);
-  return log_bound + rounding <= log_delta;
-}
-
 double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double start) {
   if (!(epsilon > 0)) return 0;
+  const double log_delta = LogDown(delta);
   double c = start;
   for (int i = 0; i < 4; ++i) {
     const Saddle at = tilting.At(c);
     c = at.c;
-    if (ChernoffShowsBelow(at.log_mgf + at.error, c, delta, epsilon)) return c;
+    const double log_mgf = at.log_mgf + at.error;
+    const double rounding =
+        16 * kUnitRoundoff * (std::fabs(log_mgf) + c * epsilon + std::fabs(log_delta) + 1);
+    if (log_mgf - c * epsilon + LogChernoff(c) + rounding <= log_delta) return c;
     // Towards the order that minimises K(c) - cε + LogChernoff(c).
     const double slope = at.mean - epsilon + std::log(c / (1 + c));
     const double next = c - slope / (at.variance + 1 / (c * (1 + c)));

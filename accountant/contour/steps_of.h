@@ -27,8 +27,6 @@ Widths EndsOfWidth(const std::vector<SampledGaussian>& steps, bool add);
 // An order at which Chernoff's bound shows that ε(delta) is at most `epsilon`; 0 if the search from
 // `start` finds none.
 double OrderShowingBelow(Tilting& tilting, double delta, double epsilon, double start);
-// Whether Chernoff's bound shows it at order c, where K(c) <= log_mgf.
-bool ChernoffShowsBelow(double log_mgf, double c, double delta, double epsilon);
 
 // Upper bounds by Chernoff's bound at the best of some orders: on ε(delta), searched from `start`,
 // and on δ(epsilon). Infinite and 1 if none is found.

@@ -29,6 +29,11 @@ absl::Status JointNoise::Add(Interval z, uint64_t count) {
                           "no analysis; it is refused, not approximated")),
                       {"NO_ANALYSIS", {{"subject", "noise multiplier"}}});
   }
+  Include(z, count);
+  return absl::OkStatus();
+}
+
+void JointNoise::Include(Interval z, uint64_t count) {
   if (empty_ && count == 1) single_ = z;
   one_ = empty_ && count == 1;
   empty_ = false;
@@ -36,7 +41,6 @@ absl::Status JointNoise::Add(Interval z, uint64_t count) {
                n_down = NextDown(static_cast<double>(count));
   precision_ = {AddDown(precision_.lower(), DivDown(n_down, MulUp(z.upper(), z.upper()))),
                 AddUp(precision_.upper(), DivUp(n_up, MulDown(z.lower(), z.lower())))};
-  return absl::OkStatus();
 }
 
 Interval JointNoise::multiplier() const {

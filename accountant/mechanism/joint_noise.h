@@ -16,6 +16,8 @@ class JointNoise {
  public:
   // FAILED_PRECONDITION (reason NO_ANALYSIS) for a z outside [1e-100, 1e100].
   absl::Status Add(Interval z, uint64_t count);
+  // The same of what was added once before, by itself or with others.
+  void Include(Interval z, uint64_t count);
   bool empty() const { return empty_; }
   Interval multiplier() const;
 

@@ -165,52 +165,24 @@ absl::Status Resolver::AddTransversals(uint64_t rounds, uint64_t contributions, 
 
 namespace {
 
-// The noise of several Gaussians of one mean on one record, in which only Σ 1/z² counts. Sums are
-// taken in units of one of the noises, so that none of them overflows.
-class JointPrecision {
- public:
-  explicit JointPrecision(double unit) : unit_(unit) {}
-  void AddAbove(double z, uint64_t count) {
-    const double ratio = DivUp(unit_, z);
-    sum_ = AddUp(sum_, MulUp(NextUp(static_cast<double>(count)), MulUp(ratio, ratio)));
-  }
-  void AddBelow(double z, uint64_t count) {
-    const double ratio = DivDown(unit_, z);
-    sum_ = std::fmax(
-        0, AddDown(sum_, MulDown(NextDown(static_cast<double>(count)), MulDown(ratio, ratio))));
-  }
-  double sum() const { return sum_; }
-  double unit() const { return unit_; }
-
- private:
-  const double unit_;
-  double sum_ = 0;
-};
-
 // All epochs of one shape as one round of noise: above, every epoch that was begun, with its least
 // noise; below, those that were whole, with their most noise.
 Interval JointNoiseOf(uint64_t rounds, const std::vector<NoiseCounts>& epochs) {
-  Interval all = RangeOf(epochs[0].begin(), epochs[0].end());
-  for (const NoiseCounts& noises : epochs) {
-    const Interval range = RangeOf(noises.begin(), noises.end());
-    all = {std::fmin(all.lower(), range.lower()), std::fmax(all.upper(), range.upper())};
-  }
-  JointPrecision above(all.lower()), below(all.upper());
+  JointNoise above, below;
   for (const NoiseCounts& noises : epochs) {
     if (AreWholeEpochs(rounds, noises)) {
       for (const auto& [z, count] : noises) {
-        above.AddAbove(z.first, count / rounds);
-        below.AddBelow(z.second, count / rounds);
+        above.Include({z.first, z.first}, count / rounds);
+        below.Include({z.second, z.second}, count / rounds);
       }
       continue;
     }
     const uint64_t total = TotalOf(noises);
     const Interval range = RangeOf(noises.begin(), noises.end());
-    above.AddAbove(range.lower(), EpochsOf(total, rounds));
-    if (total >= rounds) below.AddBelow(range.upper(), total / rounds);
+    above.Include({range.lower(), range.lower()}, EpochsOf(total, rounds));
+    if (total >= rounds) below.Include({range.upper(), range.upper()}, total / rounds);
   }
-  return {DivDown(above.unit(), NextUp(std::sqrt(above.sum()))),
-          below.sum() > 0 ? DivUp(below.unit(), NextDown(std::sqrt(below.sum()))) : kInfinity};
+  return {above.multiplier().lower(), below.empty() ? kInfinity : below.multiplier().upper()};
 }
 
 }  // namespace

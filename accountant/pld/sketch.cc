@@ -163,36 +163,36 @@ Sketch::Estimate Sketch::AtTilt(Direction direction, double tilt) const {
   return e;
 }
 
-Sketch::Estimate Sketch::AtDelta(Direction direction, double log_delta) const {
+template <typename Off>
+Sketch::Estimate Sketch::Search(Direction direction, const Off& off) const {
   double lo = std::log(kLeastTilt), hi = std::log(kGreatestTilt);
   Estimate e = AtTilt(direction, 10);
   for (int i = 0; i < 48 && hi - lo > 1e-3; ++i) {
-    // log δ falls with the saddle. (Where it does not, anything found is as good a guess.)
-    (e.log_delta > log_delta && std::isfinite(e.log_delta) ? lo : hi) = std::log(e.tilt);
-    // Newton from d log δ/d log c = -c² K'', kept inside.
-    const double slope = -e.tilt * e.tilt * e.at.variance - 2;
-    double next = std::log(e.tilt) - (e.log_delta - log_delta) / slope;
+    const double step = off(e), at = std::log(e.tilt);
+    (step > 0 && std::isfinite(step) ? lo : hi) = at;
+    double next = at + step;
     if (!(next > lo && next < hi)) next = (lo + hi) / 2;
-    if (std::fabs(next - std::log(e.tilt)) < 1e-3) break;
+    if (std::fabs(next - at) < 1e-3) break;
     e = AtTilt(direction, std::exp(next));
   }
+  return e;
+}
+
+// log δ falls with the saddle, by about c² K'' for each unit of log c. (Where it does not, anything
+// found is as good a guess.)
+Sketch::Estimate Sketch::AtDelta(Direction direction, double log_delta) const {
+  Estimate e = Search(direction, [&](const Estimate& at) {
+    return (at.log_delta - log_delta) / (at.tilt * at.tilt * at.at.variance + 2);
+  });
   e.epsilon = std::fmax(e.epsilon, 0);
   return e;
 }
 
 Sketch::Estimate Sketch::AtEpsilon(Direction direction, double epsilon) const {
-  double lo = std::log(kLeastTilt), hi = std::log(kGreatestTilt);
-  Estimate e = AtTilt(direction, 10);
-  for (int i = 0; i < 48 && hi - lo > 1e-3; ++i) {
-    (e.epsilon < epsilon ? lo : hi) = std::log(e.tilt);
-    const double slope =
-        e.tilt * e.at.variance + 1 / e.tilt + e.tilt / ((1 + e.tilt) * (1 + e.tilt));
-    double next = std::log(e.tilt) - (e.epsilon - epsilon) / slope;
-    if (!(next > lo && next < hi)) next = (lo + hi) / 2;
-    if (std::fabs(next - std::log(e.tilt)) < 1e-3) break;
-    e = AtTilt(direction, std::exp(next));
-  }
-  return e;
+  return Search(direction, [&](const Estimate& at) {
+    const double c = at.tilt;
+    return (epsilon - at.epsilon) / (c * at.at.variance + 1 / c + c / ((1 + c) * (1 + c)));
+  });
 }
 
 }  // namespace dpledger::accountant::pld

@@ -53,6 +53,9 @@ class Sketch {
   static double Tilted(const Step& step, Direction direction, double s,
                        std::vector<double>& weight);
   Estimate AtTilt(Direction direction, double tilt) const;
+  // The saddle at which `off`, a step of Newton's method in the saddle's logarithm, vanishes.
+  template <typename Off>
+  Estimate Search(Direction direction, const Off& off) const;
 
   std::vector<Step> steps_;
 };

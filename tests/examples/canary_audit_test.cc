@@ -17,7 +17,7 @@
 #include "examples/canary_audit/audited_run.h"
 #include "examples/canary_audit/canaries.h"
 #include "examples/dp_sgd/on_events.h"
-#include "questions/answer_profile.h"
+#include "questions/answers.h"
 #include "tests/support/list_recorder.h"
 
 namespace dpledger::canary_audit {
@@ -65,7 +65,7 @@ v1::AuditClaimResponse Audit(const testing::ListRecorder& recorder, const Guesse
   request.mutable_one_run()->set_canaries(kCanaries);
   request.mutable_one_run()->set_guesses(guesses.made);
   request.mutable_one_run()->set_correct(guesses.correct);
-  const auto answer = questions::AnswerAudit(subject, request, accountant::Limits());
+  const auto answer = questions::Answer(subject, request, accountant::Limits());
   EXPECT_TRUE(answer.ok()) << answer.status();
   return answer.value_or(v1::AuditClaimResponse());
 }

@@ -63,7 +63,7 @@ TEST(Hole, SolutionsMeetTheTarget) {
         "events[1].mechanism.composed.events[1].selfComposed.event.laplace.noise_multiplier"}) {
     v1::CalibrateRequest request = Seeking(path);
     request.mutable_options()->set_relative_gap(1e-3);
-    const auto response = AnswerCalibrate({}, request, {});
+    const auto response = Answer({}, request, {});
     ASSERT_TRUE(response.ok()) << path << response.status();
     EXPECT_LE(response->epsilon().upper(), 2) << path;
     EXPECT_GT(response->epsilon().upper(), 1.98) << path;
@@ -76,14 +76,14 @@ TEST(Hole, SolutionsMeetTheTarget) {
     v1::ComputeEpsilonRequest again;
     again.set_delta(1e-6);
     *again.mutable_options() = request.options();
-    EXPECT_LE(AnswerEpsilon(subject, again, {})->epsilon().upper(), 2) << path;
+    EXPECT_LE(Answer(subject, again, {})->epsilon().upper(), 2) << path;
   }
 }
 
 TEST(Hole, EveryMethodAnswersOrSaysWhyNot) {
   v1::CalibrateRequest request = Request(
       "solve: NOISE_MULTIPLIER sampling_probability: 0.01 steps: 1000 compare_methods: true");
-  const auto response = AnswerCalibrate({}, request, {});
+  const auto response = Answer({}, request, {});
   ASSERT_TRUE(response.ok()) << response.status();
   ASSERT_EQ(response->by_method_size(), 4);
   EXPECT_EQ(response->by_method(0).method(), "gaussian");
@@ -108,16 +108,16 @@ TEST(Hole, BadPathsAreNamed) {
       {"events[0].rounds..count", "hole: must be a path of field names"},
   };
   for (const auto& bad : cases) {
-    const absl::Status status = AnswerCalibrate({}, Seeking(bad.hole), {}).status();
+    const absl::Status status = Answer({}, Seeking(bad.hole), {}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.hole;
     EXPECT_THAT(std::string(status.message()), HasSubstr(bad.message));
   }
-  EXPECT_THAT(std::string(AnswerCalibrate({}, Request("hole: 'events[0]'"), {}).status().message()),
+  EXPECT_THAT(std::string(Answer({}, Request("hole: 'events[0]'"), {}).status().message()),
               HasSubstr("events: must hold the events that `hole` points into"));
-  EXPECT_THAT(std::string(AnswerCalibrate({}, Request(std::string(kEvents) + " solve: STEPS"), {})
-                              .status()
-                              .message()),
-              HasSubstr("solve: must not be set beside events"));
+  EXPECT_THAT(
+      std::string(
+          Answer({}, Request(std::string(kEvents) + " solve: STEPS"), {}).status().message()),
+      HasSubstr("solve: must not be set beside events"));
 }
 
 }  // namespace

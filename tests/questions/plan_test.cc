@@ -30,7 +30,7 @@ v1::ComputeEpsilonResponse Answer(const std::vector<Kind>& kinds, uint64_t plann
   subject.planned_rounds = planned;
   v1::ComputeEpsilonRequest request;
   request.set_delta(1e-5);
-  const auto answer = AnswerEpsilon(subject, request, {});
+  const auto answer = Answer(subject, request, {});
   EXPECT_TRUE(answer.ok()) << answer.status();
   return *answer;
 }

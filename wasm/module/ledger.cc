@@ -81,7 +81,7 @@ absl::StatusOr<std::string> AnswerEpsilon(const std::string& name, const merkle:
                    SubjectOf(name, root, request.options().group_size()));
   accountant::Limits limits;
   limits.deadline = absl::Now() + kTimeLimit;
-  ASSIGN_OR_RETURN(const auto response, questions::AnswerEpsilon(subject, request, limits));
+  ASSIGN_OR_RETURN(const auto response, questions::Answer(subject, request, limits));
   return Serialize(Encoding::kJson, response);
 }
 
