@@ -1,7 +1,6 @@
 #include "merkle/checkpoint.h"
 
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
@@ -67,6 +66,17 @@ absl::StatusOr<Checkpoint> ParseCheckpoint(std::string_view text) {
   return checkpoint;
 }
 
+absl::StatusOr<Checkpoint> ReadCheckpoint(std::string_view note) {
+  ASSIGN_OR_RETURN(const Note parsed, Note::Parse(note));
+  return ParseCheckpoint(parsed.text);
+}
+
+bool StatesTree(std::string_view note, std::string_view origin, uint64_t size,
+                std::string_view root) {
+  const absl::StatusOr<Checkpoint> says = ReadCheckpoint(note);
+  return says.ok() && says->origin == origin && says->size == size && View(says->root) == root;
+}
+
 absl::StatusOr<Checkpoint> OpenCheckpoint(const Note& note, std::string_view origin,
                                           std::span<const VerifierKey> log_keys) {
   RETURN_IF_ERROR(VerifyNote(note, log_keys).status());
@@ -74,6 +84,12 @@ absl::StatusOr<Checkpoint> OpenCheckpoint(const Note& note, std::string_view ori
   if (checkpoint.origin == origin) return checkpoint;
   return FieldError("origin",
                     absl::StrCat("must be ", ToAbsl(origin), ", got ", checkpoint.origin));
+}
+
+absl::StatusOr<Checkpoint> OpenCheckpoint(std::string_view note, std::string_view origin,
+                                          std::span<const VerifierKey> log_keys) {
+  ASSIGN_OR_RETURN(const Note parsed, Note::Parse(note));
+  return OpenCheckpoint(parsed, origin, log_keys);
 }
 
 }  // namespace dpledger::merkle

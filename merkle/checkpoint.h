@@ -36,9 +36,17 @@ absl::StatusOr<std::string> CheckpointText(const Checkpoint& checkpoint);
 // it so.
 absl::StatusOr<Checkpoint> ParseCheckpoint(std::string_view text);
 
+// The checkpoint that a note says, whoever signed it. INVALID_ARGUMENT if it is none.
+absl::StatusOr<Checkpoint> ReadCheckpoint(std::string_view note);
+// Whether a note says, whoever signed it, this origin, size and root (32 bytes).
+bool StatesTree(std::string_view note, std::string_view origin, uint64_t size,
+                std::string_view root);
+
 // The checkpoint in a note that one of `log_keys` signed. INVALID_ARGUMENT if the note is no
 // checkpoint or has another origin; errors of VerifyNote.
 absl::StatusOr<Checkpoint> OpenCheckpoint(const Note& note, std::string_view origin,
+                                          std::span<const VerifierKey> log_keys);
+absl::StatusOr<Checkpoint> OpenCheckpoint(std::string_view note, std::string_view origin,
                                           std::span<const VerifierKey> log_keys);
 
 }  // namespace dpledger::merkle

@@ -1,7 +1,7 @@
 #include "merkle/compact_tree.h"
 
 #include <bit>
-#include <utility>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,10 +12,6 @@ namespace {
 constexpr std::string_view kLeafPrefix("\x00", 1);
 constexpr std::string_view kNodePrefix("\x01", 1);
 
-std::string_view View(const Hash& hash) {
-  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
-}
-
 }  // namespace
 
 Hash LeafHash(std::string_view leaf) { return Sha256({kLeafPrefix, leaf}); }
@@ -24,28 +20,26 @@ Hash NodeHash(const Hash& left, const Hash& right) {
   return Sha256({kNodePrefix, View(left), View(right)});
 }
 
-absl::StatusOr<CompactTree> CompactTree::FromFrontier(uint64_t size, std::vector<Hash> frontier) {
+absl::StatusOr<CompactTree> CompactTree::FromFrontier(uint64_t size, std::string_view frontier) {
   const auto subtrees = static_cast<size_t>(std::popcount(size));
-  if (frontier.size() != subtrees) {
-    return absl::InvalidArgumentError(absl::StrCat("frontier: a tree of ", size, " leaves has ",
-                                                   subtrees, " subtrees, got ", frontier.size()));
-  }
   CompactTree tree;
+  if (frontier.size() % sizeof(Hash) != 0) {
+    return absl::InvalidArgumentError("frontier is cut off");
+  }
+  if (frontier.size() / sizeof(Hash) != subtrees) {
+    return absl::InvalidArgumentError(absl::StrCat("frontier: a tree of ", size, " leaves has ",
+                                                   subtrees, " subtrees, got ",
+                                                   frontier.size() / sizeof(Hash)));
+  }
   tree.size_ = size;
-  tree.frontier_ = std::move(frontier);
+  tree.frontier_.resize(subtrees);
+  if (subtrees > 0) std::memcpy(tree.frontier_.data(), frontier.data(), frontier.size());
   return tree;
 }
 
-void CompactTree::Append(const Hash& leaf_hash) {
-  Hash subtree = leaf_hash;
-  // As a carry in binary addition: every trailing one of the size is a subtree as large as the one
-  // in hand.
-  for (uint64_t ones = size_; (ones & 1) != 0; ones >>= 1) {
-    subtree = NodeHash(frontier_.back(), subtree);
-    frontier_.pop_back();
-  }
-  frontier_.push_back(subtree);
-  ++size_;
+std::string CompactTree::FrontierBytes() const {
+  return std::string(reinterpret_cast<const char*>(frontier_.data()),
+                     frontier_.size() * sizeof(Hash));
 }
 
 Hash CompactTree::Root() const {

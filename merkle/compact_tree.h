@@ -20,14 +20,35 @@ Hash NodeHash(const Hash& left, const Hash& right);
 class CompactTree {
  public:
   CompactTree() = default;
-  // The tree of `size` leaves with this frontier. INVALID_ARGUMENT unless the frontier has as many
-  // hashes as `size` has 1 bits.
-  static absl::StatusOr<CompactTree> FromFrontier(uint64_t size, std::vector<Hash> frontier);
+  // The tree of `size` leaves with this frontier, as FrontierBytes. INVALID_ARGUMENT unless it has
+  // as many hashes as `size` has 1 bits.
+  static absl::StatusOr<CompactTree> FromFrontier(uint64_t size, std::string_view frontier);
 
-  void Append(const Hash& leaf_hash);
+  void Append(const Hash& leaf_hash) {
+    Append(leaf_hash, [](size_t, const Hash&) {});
+  }
+  // Calls completed(level, root) for each perfect subtree that the leaf completes, the leaf itself
+  // first, while size() is still the old one.
+  template <typename Completed>
+  void Append(const Hash& leaf_hash, const Completed& completed) {
+    Hash subtree = leaf_hash;
+    size_t level = 0;
+    completed(level, subtree);
+    // As a carry in binary addition: every trailing one of the size is a subtree as large as the
+    // one in hand.
+    for (uint64_t ones = size_; (ones & 1) != 0; ones >>= 1) {
+      subtree = NodeHash(frontier_.back(), subtree);
+      frontier_.pop_back();
+      completed(++level, subtree);
+    }
+    frontier_.push_back(subtree);
+    ++size_;
+  }
 
   uint64_t size() const { return size_; }
   const std::vector<Hash>& frontier() const { return frontier_; }
+  // Its hashes one after the other.
+  std::string FrontierBytes() const;
   // SHA-256 of the empty string for the empty tree.
   Hash Root() const;
   // Whether both have the same leaves; much cheaper than to compare roots.

@@ -4,16 +4,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "merkle/big_endian.h"
 
 namespace dpledger::merkle {
 namespace {
 
 constexpr int kKeyBits = 256;
 constexpr std::string_view kLeafPrefix("\x02", 1), kNodePrefix("\x04", 1);
-
-std::string_view View(const Hash& hash) {
-  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
-}
 
 bool Bit(const Hash& key, int depth) {
   return ((key[static_cast<size_t>(depth / 8)] >> (7 - depth % 8)) & 1) != 0;
@@ -101,7 +98,7 @@ std::optional<MapPath> PrefixMap::Prove(const Hash& key) const {
 
 std::string MapPath::ToBytes() const {
   const size_t depth = siblings.size();
-  std::string bytes = {static_cast<char>(depth >> 8), static_cast<char>(depth & 0xff)};
+  std::string bytes = BigEndian(depth, 2);
   bytes.resize(2 + (depth + 7) / 8);
   for (size_t i = 0; i < depth; ++i) {
     if (!siblings[i].has_value()) continue;
@@ -117,7 +114,7 @@ absl::StatusOr<MapPath> MapPath::Parse(std::string_view bytes) {
   const auto refused = [](const char* why) { return absl::InvalidArgumentError(why); };
   if (bytes.size() < 2) return refused(kShape);
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
-  const size_t depth = byte(0) * size_t{256} + byte(1), bitmap = (depth + 7) / 8;
+  const size_t depth = FromBigEndian(bytes.substr(0, 2)), bitmap = (depth + 7) / 8;
   if (depth > kKeyBits || bytes.size() < 2 + bitmap) return refused(kShape);
   MapPath path;
   std::string_view hashes = bytes.substr(2 + bitmap);
@@ -129,10 +126,9 @@ absl::StatusOr<MapPath> MapPath::Parse(std::string_view bytes) {
     }
     std::optional<Hash>& sibling = path.siblings.emplace_back();
     if (!set) continue;
-    sibling.emplace();
-    if (hashes.size() < sibling->size()) return refused(kShape);
-    std::copy_n(hashes.begin(), sibling->size(), sibling->begin());
-    hashes.remove_prefix(sibling->size());
+    sibling = HashFrom(hashes.substr(0, sizeof(Hash)));
+    if (!sibling.has_value()) return refused(kShape);
+    hashes.remove_prefix(sizeof(Hash));
     if (*sibling == Hash{}) return refused("must not spell out an empty place as a hash");
   }
   if (!hashes.empty()) return refused(kShape);

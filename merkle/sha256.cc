@@ -7,6 +7,8 @@
 
 #include <openssl/sha.h>
 
+#include <algorithm>
+
 namespace dpledger::merkle {
 
 Hash Sha256(std::initializer_list<std::string_view> parts) {
@@ -16,6 +18,13 @@ Hash Sha256(std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) SHA256_Update(&context, part.data(), part.size());
   Hash hash;
   SHA256_Final(hash.data(), &context);
+  return hash;
+}
+
+std::optional<Hash> HashFrom(std::string_view bytes) {
+  Hash hash;
+  if (bytes.size() != hash.size()) return std::nullopt;
+  std::copy(bytes.begin(), bytes.end(), hash.begin());
   return hash;
 }
 

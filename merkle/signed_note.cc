@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "merkle/base64.h"
+#include "merkle/big_endian.h"
 #include "merkle/sha256.h"
 
 namespace dpledger::merkle {
@@ -18,30 +19,11 @@ namespace {
 constexpr std::string_view kLineStart = "\u2014 ";  // em dash, space
 constexpr uint64_t kMaxUnixSeconds = std::numeric_limits<int64_t>::max();
 
-std::string BigEndian(uint64_t value, int bytes) {
-  std::string text;
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
-    text.push_back(static_cast<char>(value >> shift & 0xff));
-  }
-  return text;
-}
-
-uint64_t FromBigEndian(std::string_view bytes) {
-  uint64_t value = 0;
-  for (const char byte : bytes) value = value << 8 | static_cast<uint8_t>(byte);
-  return value;
-}
-
 template <size_t kSize>
 std::array<uint8_t, kSize> ToArray(std::string_view bytes) {
   std::array<uint8_t, kSize> array;
   std::copy_n(bytes.begin(), kSize, array.begin());
   return array;
-}
-
-template <size_t kSize>
-std::string_view View(const std::array<uint8_t, kSize>& array) {
-  return {reinterpret_cast<const char*>(array.data()), kSize};
 }
 
 // Unicode's White_Space property.

@@ -1,10 +1,8 @@
 #include "merkle/text_lines.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "merkle/base64.h"
-#include "merkle/compact_tree.h"
 
 namespace dpledger::merkle {
 
@@ -25,14 +23,11 @@ std::optional<uint64_t> ParseDecimal(std::string_view text) {
   return value;
 }
 
-std::string HashToBase64(const Hash& hash) { return Base64Encode(ToBytes(hash)); }
+std::string HashToBase64(const Hash& hash) { return Base64Encode(View(hash)); }
 
 std::optional<Hash> ParseHash(std::string_view text) {
   const std::optional<std::string> bytes = Base64Decode(text);
-  Hash hash;
-  if (!bytes.has_value() || bytes->size() != hash.size()) return {};
-  std::copy(bytes->begin(), bytes->end(), hash.begin());
-  return hash;
+  return bytes.has_value() ? HashFrom(*bytes) : std::nullopt;
 }
 
 }  // namespace dpledger::merkle

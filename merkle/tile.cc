@@ -2,11 +2,11 @@
 
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "merkle/big_endian.h"
 
 namespace dpledger::merkle {
 namespace {
@@ -89,22 +89,6 @@ int TileWidthIn(uint64_t size, const TileId& id) {
   return id.index == full ? static_cast<int>(hashes % kTileWidth) : 0;
 }
 
-std::vector<SizedTile> TilesOf(uint64_t size) { return TilesChanged(0, size); }
-
-std::vector<SizedTile> TilesChanged(uint64_t old_size, uint64_t new_size) {
-  std::vector<SizedTile> changed;
-  if (new_size > kMaxTreeSize || old_size >= new_size) return changed;
-  for (int level = 0; HashesAt(new_size, level) > HashesAt(old_size, level); ++level) {
-    // The tile in which the first new hash lies is the first that changes.
-    const uint64_t last = (HashesAt(new_size, level) - 1) / kTileWidth;
-    for (uint64_t index = HashesAt(old_size, level) / kTileWidth; index <= last; ++index) {
-      const TileId id{level, index};
-      changed.push_back({id, TileWidthIn(new_size, id)});
-    }
-  }
-  return changed;
-}
-
 std::string TilePath(int level, uint64_t index, int width) {
   return WithWidth(absl::StrCat("tile/", level, "/", IndexPath(index)), width);
 }
@@ -143,9 +127,7 @@ absl::StatusOr<std::string> EncodeEntryBundle(std::span<const std::string> entri
   std::string bundle;
   bundle.reserve(bytes);
   for (const std::string& entry : entries) {
-    bundle.push_back(static_cast<char>(entry.size() >> 8));
-    bundle.push_back(static_cast<char>(entry.size() & 0xff));
-    bundle.append(entry);
+    bundle.append(BigEndian(entry.size(), 2)).append(entry);
   }
   return bundle;
 }
@@ -158,9 +140,7 @@ absl::StatusOr<std::vector<std::string_view>> DecodeEntryBundle(std::string_view
   entries.reserve(static_cast<size_t>(count));
   size_t stored = 0;
   for (std::string_view rest = bytes; !rest.empty(); ++stored) {
-    const size_t length = rest.size() < 2 ? rest.size()
-                                          : static_cast<uint8_t>(rest[0]) * size_t{256} +
-                                                static_cast<uint8_t>(rest[1]);
+    const size_t length = FromBigEndian(rest.substr(0, 2));
     if (rest.size() < 2 || rest.size() - 2 < length) {
       return FieldError("bundle", absl::StrCat("ends within entry ", stored));
     }

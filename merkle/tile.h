@@ -41,13 +41,6 @@ struct SizedTile {
 // The hashes that this tile has in a tree of `size` leaves; 0 if it has none.
 int TileWidthIn(uint64_t size, const TileId& id);
 
-// All tiles of a tree of `size` leaves (<= 2^63), by level and then index: about size / 255 of
-// them. The entry bundles are those of level 0.
-std::vector<SizedTile> TilesOf(uint64_t size);
-// The tiles that are new or wider in a tree of `new_size` leaves than in one of `old_size`. Empty
-// unless old_size < new_size <= 2^63.
-std::vector<SizedTile> TilesChanged(uint64_t old_size, uint64_t new_size);
-
 // "tile/0/x001/x234/067", with ".p/<width>" behind it if width < 256. Level 0..63, width 1..256.
 std::string TilePath(int level, uint64_t index, int width);
 // "tile/entries/…".

@@ -1,6 +1,5 @@
 #include "merkle/tile_tree.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -9,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "merkle/compact_tree.h"
 
 namespace dpledger::merkle {
 namespace {
@@ -17,10 +15,6 @@ namespace {
 constexpr size_t kTileBytes = size_t{kTileWidth} * kHashBytes;
 // Those that one proof can touch: one on its way up and one at the right edge, for 8 levels.
 constexpr size_t kKeptTiles = 64;
-
-void AppendHash(std::string& bytes, const Hash& hash) {
-  bytes.append(reinterpret_cast<const char*>(hash.data()), hash.size());
-}
 
 // The root of a perfect tree over these hashes; their number is a power of two.
 Hash PerfectRoot(std::span<const Hash> hashes) {
@@ -96,10 +90,6 @@ absl::StatusOr<std::vector<Hash>> ReadTileHashes(TileReader& reader, const TileI
   return hashes;
 }
 
-absl::StatusOr<Hash> NodeAt(TileReader& reader, uint64_t tree_size, int level, uint64_t index) {
-  return KeptTiles(reader, tree_size).Node(level, index);
-}
-
 NodeSource NodesOf(TileReader& reader, uint64_t tree_size) {
   return [tiles = std::make_shared<KeptTiles>(reader, tree_size)](int level, uint64_t index) {
     return tiles->Node(level, index);
@@ -121,57 +111,42 @@ absl::StatusOr<TileBuilder> TileBuilder::Resume(uint64_t size, TileReader& reade
     return FieldError("size", absl::StrCat("must be at most 2^63 leaves, got ", size));
   }
   TileBuilder builder;
-  builder.size_ = size;
+  std::string frontier;
   builder.edges_.resize((static_cast<size_t>(std::bit_width(size)) + kTileHeight - 1) /
                         kTileHeight);
   for (const auto& [id, width] : PartialTilesOf(size)) {
     ASSIGN_OR_RETURN(const std::vector<Hash> hashes, ReadTileHashes(reader, id, width));
     std::string& edge = builder.edges_[static_cast<size_t>(id.level)].hashes;
-    for (const Hash& hash : hashes) AppendHash(edge, hash);
+    for (const Hash& hash : hashes) edge.append(View(hash));
     // Its part of the frontier: the subtrees that the binary form of its width names.
     size_t first = 0;
     for (size_t rest = hashes.size(); rest != 0;) {
       const size_t count = std::bit_floor(rest);
-      builder.frontier_.push_back(PerfectRoot(std::span(hashes).subspan(first, count)));
+      frontier.append(View(PerfectRoot(std::span(hashes).subspan(first, count))));
       first += count;
       rest -= count;
     }
   }
+  ASSIGN_OR_RETURN(builder.tree_, CompactTree::FromFrontier(size, frontier));
   return builder;
 }
 
 void TileBuilder::AddToTile(size_t tile_level, const Hash& hash) {
   if (edges_.size() == tile_level) edges_.emplace_back();
   Edge& edge = edges_[tile_level];
-  AppendHash(edge.hashes, hash);
+  edge.hashes.append(View(hash));
   edge.changed = true;
   if (edge.hashes.size() < kTileBytes) return;
-  // size_ is still that before the leaf, whose tile this is on every level that it completes.
-  full_[{static_cast<int>(tile_level), size_ >> (tile_level * kTileHeight + kTileHeight)}] =
+  // The size is still that before the leaf, whose tile this is on every level that it completes.
+  full_[{static_cast<int>(tile_level), size() >> (tile_level * kTileHeight + kTileHeight)}] =
       std::move(edge.hashes);
   edge = Edge();
 }
 
 void TileBuilder::Append(const Hash& leaf_hash) {
-  Hash subtree = leaf_hash;
-  AddToTile(0, subtree);
-  // As a carry in binary addition: every trailing one of the size is a subtree as large as the one
-  // in hand.
-  size_t level = 0;
-  for (uint64_t ones = size_; (ones & 1) != 0; ones >>= 1) {
-    subtree = NodeHash(frontier_.back(), subtree);
-    frontier_.pop_back();
-    if (++level % kTileHeight == 0) AddToTile(level / kTileHeight, subtree);
-  }
-  frontier_.push_back(subtree);
-  ++size_;
-}
-
-Hash TileBuilder::Root() const {
-  if (frontier_.empty()) return EmptyRoot();
-  Hash root = frontier_.back();
-  for (size_t i = frontier_.size() - 1; i-- > 0;) root = NodeHash(frontier_[i], root);
-  return root;
+  tree_.Append(leaf_hash, [this](size_t level, const Hash& subtree) {
+    if (level % kTileHeight == 0) AddToTile(level / kTileHeight, subtree);
+  });
 }
 
 std::map<TileId, std::string> TileBuilder::TakeChanged() {
@@ -179,7 +154,7 @@ std::map<TileId, std::string> TileBuilder::TakeChanged() {
   for (size_t level = 0; level < edges_.size(); ++level) {
     Edge& edge = edges_[level];
     if (!std::exchange(edge.changed, false)) continue;
-    const uint64_t index = size_ >> (level * kTileHeight + kTileHeight);
+    const uint64_t index = size() >> (level * kTileHeight + kTileHeight);
     changed[{static_cast<int>(level), index}] = edge.hashes;
   }
   return changed;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "merkle/compact_tree.h"
 #include "merkle/proof.h"
 #include "merkle/sha256.h"
 #include "merkle/tile.h"
@@ -31,13 +32,10 @@ class TileReader {
 // hashes, or are fewer than `width` or more than 256 hashes; errors of the reader as they are.
 absl::StatusOr<std::vector<Hash>> ReadTileHashes(TileReader& reader, const TileId& id, int width);
 
-// The root of the 2^level leaves from index * 2^level on, from one tile. INVALID_ARGUMENT unless
-// they all are in a tree of `tree_size` (<= 2^63) leaves; errors of ReadTileHashes.
-absl::StatusOr<Hash> NodeAt(TileReader& reader, uint64_t tree_size, int level, uint64_t index);
-
-// NodeAt as a source for proofs of trees of up to `tree_size` leaves. Caches the last tiles that it
-// read (at most half a megabyte), because a proof needs several nodes of a tile. The reader must
-// outlive it.
+// A source for proofs of trees of up to `tree_size` (<= 2^63) leaves: of each node reads one tile,
+// INVALID_ARGUMENT unless all its leaves are in the tree; errors of ReadTileHashes. Caches the last
+// tiles that it read (at most half a megabyte), because a proof needs several nodes of a tile. The
+// reader must outlive it.
 NodeSource NodesOf(TileReader& reader, uint64_t tree_size);
 
 // The tiles at the right edge of a tree of `size` leaves (<= 2^63) that are not full, at most 8:
@@ -55,10 +53,8 @@ class TileBuilder {
   // Computes one node's hash, amortised.
   void Append(const Hash& leaf_hash);
 
-  uint64_t size() const { return size_; }
-  Hash Root() const;
-  // As CompactTree::frontier().
-  const std::vector<Hash>& frontier() const { return frontier_; }
+  uint64_t size() const { return tree_.size(); }
+  Hash Root() const { return tree_.Root(); }
 
   // The tiles that are new or have grown since the start or the last call, with all their hashes.
   std::map<TileId, std::string> TakeChanged();
@@ -71,9 +67,8 @@ class TileBuilder {
   // The next hash of a tile level.
   void AddToTile(size_t tile_level, const Hash& hash);
 
-  uint64_t size_ = 0;
-  std::vector<Hash> frontier_;  // largest subtree first
-  std::vector<Edge> edges_;     // by tile level
+  CompactTree tree_;
+  std::vector<Edge> edges_;  // by tile level
   std::map<TileId, std::string> full_;
 };
 

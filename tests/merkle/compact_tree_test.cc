@@ -91,7 +91,8 @@ TEST(CompactTree, GoesOnFromItsFrontier) {
   const std::vector<std::string> leaves = NumberedLeaves(70);
   CompactTree whole;
   for (const std::string& leaf : leaves) {
-    absl::StatusOr<CompactTree> copy = CompactTree::FromFrontier(whole.size(), whole.frontier());
+    absl::StatusOr<CompactTree> copy =
+        CompactTree::FromFrontier(whole.size(), whole.FrontierBytes());
     ASSERT_TRUE(copy.ok()) << copy.status();
     EXPECT_EQ(copy->Root(), whole.Root());
     whole.Append(LeafHash(leaf));
@@ -102,11 +103,12 @@ TEST(CompactTree, GoesOnFromItsFrontier) {
 }
 
 TEST(CompactTree, RefusesAFrontierOfAnotherSize) {
-  const absl::Status few = CompactTree::FromFrontier(3, {Hash{}}).status();
+  const absl::Status few = CompactTree::FromFrontier(3, View(Hash{})).status();
   EXPECT_EQ(few.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(few.message(), "frontier: a tree of 3 leaves has 2 subtrees, got 1");
-  const absl::Status many = CompactTree::FromFrontier(0, {Hash{}}).status();
+  const absl::Status many = CompactTree::FromFrontier(0, View(Hash{})).status();
   EXPECT_EQ(many.message(), "frontier: a tree of 0 leaves has 0 subtrees, got 1");
+  EXPECT_EQ(CompactTree::FromFrontier(1, "x").status().message(), "frontier is cut off");
   EXPECT_TRUE(CompactTree::FromFrontier(0, {}).ok());
 }
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <random>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "merkle/compact_tree.h"

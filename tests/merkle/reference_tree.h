@@ -2,6 +2,7 @@
 // down as the document writes it, recursive and over ranges of leaves; and tiles in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -102,5 +103,18 @@ class TilesInMemory : public TileReader {
   std::map<TileId, std::string> tiles;
   int reads = 0;
 };
+
+// floor(size / 256^level) hashes of a level, 256 to a tile.
+inline std::vector<SizedTile> ReferenceTiles(uint64_t size) {
+  std::vector<SizedTile> tiles;
+  int level = 0;
+  for (uint64_t hashes = size; hashes > 0; hashes /= 256, ++level) {
+    for (uint64_t first = 0; first < hashes; first += 256) {
+      const uint64_t width = std::min<uint64_t>(256, hashes - first);
+      tiles.push_back({{level, first / 256}, static_cast<int>(width)});
+    }
+  }
+  return tiles;
+}
 
 }  // namespace dpledger::merkle

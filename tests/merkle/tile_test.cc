@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "tests/merkle/mutations.h"
+#include "tests/merkle/reference_tree.h"
 
 namespace dpledger::merkle {
 namespace {
@@ -103,58 +103,18 @@ TEST(ParseTilePath, HasOneSpellingUnderMutations) {
   }
 }
 
-// floor(size / 256^level) hashes of a level, 256 to a tile.
-std::vector<SizedTile> ReferenceTiles(uint64_t size) {
-  std::vector<SizedTile> tiles;
-  int level = 0;
-  for (uint64_t hashes = size; hashes > 0; hashes /= 256, ++level) {
-    for (uint64_t first = 0; first < hashes; first += 256) {
-      const uint64_t width = std::min<uint64_t>(256, hashes - first);
-      tiles.push_back({{level, first / 256}, static_cast<int>(width)});
-    }
-  }
-  return tiles;
-}
-
-TEST(TilesOf, MatchesTheDocument) {
+TEST(TileWidthIn, MatchesTheDocument) {
   // "273 full level 0 tiles, one partial level 0 tile of width 112, one full level 1 tile, one
   // partial level 1 tile of width 17, and one partial level 2 tile of width 1"
-  std::vector<SizedTile> expected;
-  for (uint64_t index = 0; index < 273; ++index) expected.push_back({{0, index}, 256});
-  expected.insert(expected.end(), {{{0, 273}, 112}, {{1, 0}, 256}, {{1, 1}, 17}, {{2, 0}, 1}});
-  EXPECT_EQ(TilesOf(70000), expected);
-  EXPECT_EQ(TilesOf(256), (std::vector<SizedTile>{{{0, 0}, 256}, {{1, 0}, 1}}));
-  EXPECT_TRUE(TilesOf(0).empty());
-  for (uint64_t size = 0; size < 1500; ++size) ASSERT_EQ(TilesOf(size), ReferenceTiles(size));
-  for (const uint64_t size : {65535, 65536, 65537, 131072, 200000}) {
-    ASSERT_EQ(TilesOf(size), ReferenceTiles(size)) << size;
-  }
-}
-
-TEST(TilesChanged, AreThoseThatAreNewOrWider) {
-  std::mt19937_64 random(6);
-  for (int i = 0; i < 300; ++i) {
-    const uint64_t old_size = random() % (i % 2 == 0 ? 600 : 140000);
-    const uint64_t new_size = old_size + random() % 1000;
-    const std::vector<SizedTile> old_tiles = ReferenceTiles(old_size);
-    std::vector<SizedTile> expected;
-    for (const SizedTile& tile : ReferenceTiles(new_size)) {
-      if (!std::binary_search(old_tiles.begin(), old_tiles.end(), tile)) expected.push_back(tile);
+  EXPECT_EQ(TileWidthIn(70000, {1, 0}), 256);
+  EXPECT_EQ(TileWidthIn(70000, {1, 1}), 17);
+  EXPECT_EQ(TileWidthIn(70000, {2, 0}), 1);
+  EXPECT_EQ(TileWidthIn(kMaxTreeSize, {7, 0}), 128);
+  for (const uint64_t size : {0, 1, 255, 256, 257, 1500, 65535, 65536, 65537, 131072, 200000}) {
+    for (const SizedTile& tile : ReferenceTiles(size)) {
+      ASSERT_EQ(TileWidthIn(size, tile.id), tile.width) << size;
     }
-    ASSERT_EQ(TilesChanged(old_size, new_size), expected) << old_size << " " << new_size;
   }
-  EXPECT_TRUE(TilesChanged(5, 5).empty());
-  EXPECT_TRUE(TilesChanged(6, 5).empty());
-  EXPECT_TRUE(TilesChanged(kMaxTreeSize, kMaxTreeSize + 1).empty());
-  EXPECT_EQ(TilesChanged(kMaxTreeSize - 1, kMaxTreeSize),
-            (std::vector<SizedTile>{{{0, (kMaxTreeSize >> 8) - 1}, 256},
-                                    {{1, (kMaxTreeSize >> 16) - 1}, 256},
-                                    {{2, (kMaxTreeSize >> 24) - 1}, 256},
-                                    {{3, (kMaxTreeSize >> 32) - 1}, 256},
-                                    {{4, (kMaxTreeSize >> 40) - 1}, 256},
-                                    {{5, (kMaxTreeSize >> 48) - 1}, 256},
-                                    {{6, (kMaxTreeSize >> 56) - 1}, 256},
-                                    {{7, 0}, 128}}));
 }
 
 TEST(TileWidthIn, IsZeroOutsideTheTree) {
