@@ -35,7 +35,7 @@ class BatchDraft {
   };
 
   // Precondition: CheckRequest(request) is OK.
-  explicit BatchDraft(v1::AppendBatchRequest request);
+  BatchDraft(v1::AppendBatchRequest request);
 
   const std::string& ledger() const { return ledger_; }
   const std::string& writer() const { return writer_; }

@@ -1,6 +1,7 @@
 #include "ledger/ledger_head.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -240,31 +241,17 @@ absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
 }  // namespace
 
 int StoredFieldOf(v1::NewEntry::BodyCase body) {
-  switch (body) {
-    case v1::NewEntry::kEvent:
-      return v1::LedgerEntry::kEventFieldNumber;
-    case v1::NewEntry::kResume:
-      return v1::LedgerEntry::kResumeFieldNumber;
-    case v1::NewEntry::kNote:
-      return v1::LedgerEntry::kNoteFieldNumber;
-    case v1::NewEntry::kWriterClosed:
-      return v1::LedgerEntry::kWriterClosedFieldNumber;
-    case v1::NewEntry::kCorrection:
-      return v1::LedgerEntry::kCorrectionFieldNumber;
-    case v1::NewEntry::kImported:
-      return v1::LedgerEntry::kImportedFieldNumber;
-    case v1::NewEntry::kOpened:
-      return v1::LedgerEntry::kOpenedFieldNumber;
-    case v1::NewEntry::kLateEvent:
-      return v1::LedgerEntry::kLateEventFieldNumber;
-    case v1::NewEntry::kSpoolImported:
-      return v1::LedgerEntry::kSpoolImportedFieldNumber;
-    case v1::NewEntry::kRetiredBlocks:
-      return v1::LedgerEntry::kRetiredBlocksFieldNumber;
-    case v1::NewEntry::BODY_NOT_SET:
-      break;
-  }
-  return 0;
+  // By number; both messages have the same names.
+  static const auto kFields = [] {
+    std::array<int, v1::NewEntry::kRetiredBlocksFieldNumber + 1> fields = {};
+    for (size_t number = 0; number < fields.size(); ++number) {
+      const auto* of_new = v1::NewEntry::descriptor()->FindFieldByNumber(static_cast<int>(number));
+      if (of_new == nullptr || of_new->containing_oneof() == nullptr) continue;
+      fields[number] = v1::LedgerEntry::descriptor()->FindFieldByName(of_new->name())->number();
+    }
+    return fields;
+  }();
+  return kFields[static_cast<size_t>(body)];
 }
 
 absl::Time RecordedTime(const LedgerHead& head, absl::Time now) {
@@ -417,11 +404,6 @@ std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft&
   conflict.set_reason(reason);
   if (!builder.Push(v1::LedgerEntry::kConflictFieldNumber, conflict).ok()) return std::nullopt;
   return std::move(builder).Finish(head.state);
-}
-
-absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
-                                         const Arrival& arrival) {
-  return AppendBatch(head, BatchDraft(std::move(request)), arrival);
 }
 
 absl::StatusOr<LedgerChange> Seal(const LedgerHead& head, const v1::SealLedgerRequest& request,

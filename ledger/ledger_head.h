@@ -117,8 +117,6 @@ inline constexpr char kWriterPosition[] = "WRITER_POSITION";
 // correction of an entry that does not exist, an imported entry out of order).
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          const Arrival& arrival);
-absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, v1::AppendBatchRequest&& request,
-                                         const Arrival& arrival);
 // Whether the caller may write this batch at all: the writer is the caller's, or nobody's yet.
 absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::string_view caller);
 // The CONFLICT entry that a refused batch adds to the ledger, if the batch may describe something

@@ -1,7 +1,5 @@
 #include "ledger/request_rules.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "events/grant_rules.h"

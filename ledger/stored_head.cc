@@ -1,9 +1,7 @@
 #include "ledger/stored_head.h"
 
-#include <algorithm>
 #include <initializer_list>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -16,16 +14,13 @@ absl::Status Damaged(const std::string& ledger, const std::string& what) {
   return absl::DataLossError(absl::StrCat(ledger, ": ", what));
 }
 
-std::string_view View(const merkle::Hash& hash) {
-  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
-}
-
 // What the authenticator covers. `use` gets the fields; `stored` has no authenticator.
 template <typename Use>
 auto OverFields(const v1::StoredHead& stored, const LedgerHead& head, const Use& use) {
   const std::string bytes = stored.SerializeAsString();
-  return use(std::initializer_list<std::string_view>{"head", head.name, View(head.first_leaf),
-                                                     bytes, View(head.writers.code().bytes())});
+  return use(std::initializer_list<std::string_view>{"head", head.name,
+                                                     merkle::View(head.first_leaf), bytes,
+                                                     merkle::View(head.writers.code().bytes())});
 }
 
 bool Holds(const v1::StoredHead& stored, const LedgerHead& head) {
@@ -87,16 +82,8 @@ absl::Status TakeFirst(std::string_view bytes, LedgerHead& head) {
 }
 
 absl::Status TakeTree(const v1::StoredHead& stored, LedgerHead& head) {
-  const std::string& bytes = stored.frontier();
-  constexpr size_t kHashBytes = sizeof(merkle::Hash);
-  if (bytes.size() % kHashBytes != 0) return Damaged(head.name, "frontier is cut off");
-  std::vector<merkle::Hash> frontier(bytes.size() / kHashBytes);
-  for (size_t i = 0; i < frontier.size(); ++i) {
-    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(i * kHashBytes), kHashBytes,
-                frontier[i].begin());
-  }
   absl::StatusOr<merkle::CompactTree> tree =
-      merkle::CompactTree::FromFrontier(stored.size(), std::move(frontier));
+      merkle::CompactTree::FromFrontier(stored.size(), stored.frontier());
   if (!tree.ok()) return Damaged(head.name, std::string(tree.status().message()));
   head.tree = *std::move(tree);
   return absl::OkStatus();
@@ -107,9 +94,7 @@ absl::Status TakeTree(const v1::StoredHead& stored, LedgerHead& head) {
 v1::StoredHead ToStored(const LedgerHead& head) {
   v1::StoredHead stored;
   stored.set_size(head.tree.size());
-  for (const merkle::Hash& subtree : head.tree.frontier()) {
-    stored.mutable_frontier()->append(View(subtree));
-  }
+  stored.set_frontier(head.tree.FrontierBytes());
   stored.set_state(head.state);
   stored.mutable_last_recorded_time()->set_seconds(absl::ToUnixSeconds(head.last_recorded_time));
   if (head.writers.key() != nullptr) {

@@ -31,6 +31,9 @@ inline constexpr char kRegistryLog[] = "";
 inline std::string LogName(const std::string& log) {
   return log == kRegistryLog ? "the registry" : log;
 }
+// "projects/p/ledgers/x" of the origin "HOST/projects/p/ledgers/x"; what is no such origin as it
+// is.
+std::string NameFromOrigin(const std::string& origin);
 // DATA_LOSS: the log has the entry, but it is not there.
 absl::Status EntryMissing(const std::string& log, uint64_t sequence);
 // ABORTED (SIGNER_REPLACED).

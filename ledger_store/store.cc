@@ -1,10 +1,11 @@
 #include "ledger_store/store.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "base/status.h"
 #include "events/names.h"
@@ -28,6 +29,33 @@ absl::StatusOr<std::vector<v1::Ledger>> LedgerReader::List(const std::string& pa
   std::vector<v1::Ledger> ledgers;
   for (const auto& head : heads) ledgers.push_back(Describe(*head, writers));
   return ledgers;
+}
+
+absl::Status LedgerReader::ForEach(const std::string& parent,
+                                   absl::FunctionRef<absl::Status(const v1::Ledger& ledger)> take,
+                                   const WriterRange& writers) {
+  constexpr size_t kPageLedgers = 1000;
+  std::string after;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
+                     List(parent, after, kPageLedgers, writers));
+    for (const v1::Ledger& ledger : page) RETURN_IF_ERROR(take(ledger));
+    if (page.size() < kPageLedgers) return absl::OkStatus();
+    after = page.back().name();
+  }
+}
+
+absl::Status LedgerReader::ForEachEntry(const std::string& name, uint64_t first, uint64_t end,
+                                        absl::FunctionRef<absl::Status(std::string& bytes)> take) {
+  constexpr size_t kPageEntries = 10'000, kPageBytes = size_t{4} << 20;
+  while (first < end) {
+    ASSIGN_OR_RETURN(std::vector<std::string> page,
+                     Read(name, first, std::min<uint64_t>(kPageEntries, end - first), kPageBytes));
+    if (page.empty()) return EntryMissing(name, first);
+    for (std::string& bytes : page) RETURN_IF_ERROR(take(bytes));
+    first += page.size();
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::StoredRequest> LedgerReader::Answered(const std::string&, const std::string&) {
@@ -55,6 +83,13 @@ absl::Status ReadTail(LedgerStore& store, const TailRange& range, Tail& tail) {
 
 }  // namespace
 
+std::string NameFromOrigin(const std::string& origin) {
+  constexpr size_t kPartsOfName = 4;
+  const std::vector<std::string> parts = absl::StrSplit(origin, '/');
+  if (parts.size() <= kPartsOfName) return origin;
+  return absl::StrJoin(parts.end() - kPartsOfName, parts.end(), "/");
+}
+
 absl::Status EntryMissing(const std::string& log, uint64_t sequence) {
   return absl::DataLossError(absl::StrCat(log, ": entry ", sequence, " is missing"));
 }
@@ -76,14 +111,11 @@ absl::StatusOr<std::string> LogTiles::ReadTile(const merkle::TileId& id, int wid
 
 absl::StatusOr<std::vector<std::string>> ReadAll(LedgerReader& store, const std::string& ledger,
                                                  uint64_t first, uint64_t end) {
-  constexpr size_t kPageBytes = size_t{4} << 20;
   std::vector<std::string> entries;
-  for (uint64_t next = first; next < end; next = first + entries.size()) {
-    ASSIGN_OR_RETURN(std::vector<std::string> page,
-                     store.Read(ledger, next, end - next, kPageBytes));
-    if (page.empty()) return EntryMissing(ledger, next);
-    std::move(page.begin(), page.end(), std::back_inserter(entries));
-  }
+  RETURN_IF_ERROR(store.ForEachEntry(ledger, first, end, [&](std::string& bytes) {
+    entries.push_back(std::move(bytes));
+    return absl::OkStatus();
+  }));
   return entries;
 }
 

@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
@@ -96,12 +97,21 @@ class LedgerReader {
   absl::StatusOr<v1::Ledger> Get(const std::string& name, const WriterRange& writers = {});
   absl::StatusOr<std::vector<v1::Ledger>> List(const std::string& parent, const std::string& after,
                                                size_t limit, const WriterRange& writers = {});
+  // All of List, page by page, until one is not taken.
+  absl::Status ForEach(const std::string& parent,
+                       absl::FunctionRef<absl::Status(const v1::Ledger& ledger)> take,
+                       const WriterRange& writers = kNoWriters);
 
   // Entries [first, ...) as stored: at most `max_entries`, and no more after `max_bytes` are
   // reached (at least one if there is one). OUT_OF_RANGE if `first` is beyond the ledger's size;
   // DATA_LOSS if an entry is missing or its bytes do not match their stored checksum.
   virtual absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                         size_t max_entries, size_t max_bytes) = 0;
+
+  // The entries [first, end), which the ledger has, page by page, until one is not taken. Errors of
+  // Read; DATA_LOSS if one is missing.
+  absl::Status ForEachEntry(const std::string& name, uint64_t first, uint64_t end,
+                            absl::FunctionRef<absl::Status(std::string& bytes)> take);
 
   // The ledger's stored run-length table. NOT_FOUND if there is none; DATA_LOSS if its bytes are
   // damaged.
@@ -135,7 +145,7 @@ class AppendGate {
                              std::string_view caller, LedgerReader& reader) = 0;
 };
 
-// The entries [first, end), which the ledger has. Errors of Read; DATA_LOSS if one is missing.
+// As ForEachEntry.
 absl::StatusOr<std::vector<std::string>> ReadAll(LedgerReader& store, const std::string& ledger,
                                                  uint64_t first, uint64_t end);
 

@@ -1,6 +1,5 @@
 #include "local/bundled_ledgers.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -23,12 +22,6 @@ absl::Status In(const std::string& path, const absl::Status& status) {
 
 absl::Time TimeOf(const v1::LedgerEntry& entry) {
   return absl::FromUnixSeconds(entry.recorded_time().seconds());
-}
-
-// "projects/p/ledgers/x" of "HOST/projects/p/ledgers/x".
-absl::StatusOr<std::string> NameFromOrigin(const std::string& origin) {
-  const size_t at = origin.find("/projects/");
-  return events::FullLedgerName(at == std::string::npos ? origin : origin.substr(at + 1));
 }
 
 // Adds the entries of a bundle that was verified, in order. Whether they are still the same shows
@@ -70,7 +63,8 @@ absl::StatusOr<BundledLedgers::Ledger> BundledLedgers::ReadBundle(const std::str
   ledger.tiles = tree.TakeChanged();
 
   LedgerHead head;
-  ASSIGN_OR_RETURN(head.name, NameFromOrigin(ledger.checkpoint.checkpoint.origin));
+  ASSIGN_OR_RETURN(head.name,
+                   events::FullLedgerName(NameFromOrigin(ledger.checkpoint.checkpoint.origin)));
   v1::LedgerEntry first, last;
   if (!first.ParseFromString(ledger.entries.front()) ||
       !last.ParseFromString(ledger.entries.back())) {

@@ -108,17 +108,10 @@ absl::Status InUse(const std::string& path, absl::string_view to_do) {
 
 // All ledgers but those of the server itself.
 absl::Status ForEach(LedgerReader& store, absl::FunctionRef<void(const v1::Ledger&)> take) {
-  constexpr size_t kPage = 1000;
-  std::string after;
-  while (true) {
-    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
-                     store.List("projects/-", after, kPage, kNoWriters));
-    if (page.empty()) return absl::OkStatus();
-    after = page.back().name();
-    for (const v1::Ledger& ledger : page) {
-      if (!server::IsOfServer(ledger.name())) take(ledger);
-    }
-  }
+  return store.ForEach("projects/-", [&](const v1::Ledger& ledger) {
+    if (!server::IsOfServer(ledger.name())) take(ledger);
+    return absl::OkStatus();
+  });
 }
 
 // Says which ledgers there are.

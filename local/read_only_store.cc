@@ -5,8 +5,6 @@
 namespace dpledger::local {
 namespace {
 
-constexpr size_t kPage = 1000;
-
 absl::Status ReadOnly() {
   return WithReason(absl::FailedPreconditionError(
                         "these ledgers are open to be read: nothing can be added to them"),
@@ -24,16 +22,11 @@ absl::Status ReadOnlyCheckpoints::Publish(const Publication&) { return ReadOnly(
 
 absl::StatusOr<uint64_t> ReadOnlyStore::CountDeclaring(const std::string& dataset) {
   uint64_t count = 0;
-  std::string after;
-  while (true) {
-    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> page,
-                     of_.List("projects/-", after, kPage, kNoWriters));
-    if (page.empty()) return count;
-    after = page.back().name();
-    for (const v1::Ledger& ledger : page) {
-      if (ledger.declaration().dataset() == dataset) ++count;
-    }
-  }
+  RETURN_IF_ERROR(of_.ForEach("projects/-", [&](const v1::Ledger& ledger) {
+    if (ledger.declaration().dataset() == dataset) ++count;
+    return absl::OkStatus();
+  }));
+  return count;
 }
 
 absl::StatusOr<v1::Ledger> ReadOnlyStore::Create(const v1::CreateLedgerRequest&,

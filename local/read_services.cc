@@ -9,8 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
-#include "merkle/authenticator.h"
-#include "merkle/ed25519.h"
 #include "server/desk/desk.h"
 #include "server/grpc_door/grpc_door.h"
 #include "server/log.h"
@@ -63,10 +61,8 @@ class ReadersOnly : public server::Authorizer {
   }
 };
 
-}  // namespace
-
-struct ReadServices::Parts {
-  Parts(const ReadFrom& from, std::shared_ptr<const merkle::Authenticator> key)
+struct Parts : ReadServices {
+  explicit Parts(const ReadFrom& from)
       : ledgers(from.store, from.logs),
         accounting(from.store, LimitsOf(from), server::SignedRootOf(from.store, from.logs)),
         tail(from.store, &index, &log),
@@ -77,9 +73,8 @@ struct ReadServices::Parts {
                  call.cancelled = std::move(cancelled);
                  return accounting.EpsilonTogether(names, delta, call);
                }),
-        lists(
-            &tail, &index, &totals, /*notes=*/nullptr,
-            [](const auto&, const auto&) { return true; }, std::move(key)),
+        lists(&tail, &index, &totals, /*notes=*/nullptr,
+              [](const auto&, const auto&) { return true; }),
         finder(&tail, &index),
         statements(from.store, from.logs, &accounting, &finder) {
     if (from.notary != nullptr) {
@@ -92,6 +87,17 @@ struct ReadServices::Parts {
                     },
                     nullptr, nullptr, {});
   }
+
+  // From the outside in, as a server stops.
+  ~Parts() override {
+    served.reset();
+    if (desk != nullptr) desk->Close(absl::Now());
+    if (door != nullptr) door->Close();
+    totals.Stop();
+    tail.Stop();
+  }
+
+  const std::shared_ptr<grpc::Channel>& channel() const override { return served; }
 
   // The summaries of all ledgers, or none.
   absl::Status Summarise(LedgerStore& store, bool wanted) {
@@ -122,20 +128,14 @@ struct ReadServices::Parts {
   server::StatementService statements;
   std::unique_ptr<server::Desk> desk;
   std::unique_ptr<server::GrpcDoor> door;
-  std::shared_ptr<grpc::Channel> channel;
+  std::shared_ptr<grpc::Channel> served;
 };
 
-ReadServices::ReadServices(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-
-const std::shared_ptr<grpc::Channel>& ReadServices::channel() const { return parts_->channel; }
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<ReadServices>> ReadServices::Open(const ReadFrom& from) {
-  // Tokens of lists are of this opening alone.
-  ASSIGN_OR_RETURN(const merkle::Ed25519PrivateKey random, merkle::Ed25519PrivateKey::Generate());
-  auto parts = std::make_unique<Parts>(from, std::make_shared<const merkle::Authenticator>(
-                                                 random, server::TokenCipher::NewPurpose()));
-  Parts& p = *parts;
-  std::unique_ptr<ReadServices> services(new ReadServices(std::move(parts)));
+  auto services = std::make_unique<Parts>(from);
+  Parts& p = *services;
   p.tail.Start([&p, from] { return p.Summarise(*from.store, from.summaries); },
                [](const std::vector<std::string>&) {});
   p.desk = std::make_unique<server::Desk>(server::DeskOptions(),
@@ -147,17 +147,8 @@ absl::StatusOr<std::unique_ptr<ReadServices>> ReadServices::Open(const ReadFrom&
                                           /*identifier=*/nullptr, &p.authorizer, &p.log);
   p.desk->health().SetServing(true);
   ASSIGN_OR_RETURN(p.door, server::GrpcDoor::Open(server::GrpcDoorOptions(), p.desk.get()));
-  p.channel = p.door->InProcess();
+  p.served = p.door->InProcess();
   return services;
-}
-
-// From the outside in, as a server stops.
-ReadServices::~ReadServices() {
-  parts_->channel.reset();
-  if (parts_->desk != nullptr) parts_->desk->Close(absl::Now());
-  if (parts_->door != nullptr) parts_->door->Close();
-  parts_->totals.Stop();
-  parts_->tail.Stop();
 }
 
 }  // namespace dpledger::local

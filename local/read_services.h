@@ -24,16 +24,9 @@ struct ReadFrom {
 class ReadServices {
  public:
   static absl::StatusOr<std::unique_ptr<ReadServices>> Open(const ReadFrom& from);
-  ~ReadServices();  // calls under way are cancelled; the channel must be gone
-  ReadServices(const ReadServices&) = delete;
+  virtual ~ReadServices() = default;  // calls under way are cancelled; the channel must be gone
 
-  const std::shared_ptr<grpc::Channel>& channel() const;
-
- private:
-  struct Parts;
-  explicit ReadServices(std::unique_ptr<Parts> parts);
-
-  const std::unique_ptr<Parts> parts_;
+  virtual const std::shared_ptr<grpc::Channel>& channel() const = 0;
 };
 
 }  // namespace dpledger::local

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "ledger_store/embedded/folder.h"
-#include "ledger_store/evidence/signing_key_file.h"
 #include "ledger_store/evidence/start_check.h"
 #include "merkle/authenticator.h"
+#include "registry/signing_key_file.h"
 #include "server/signing/signing.h"
 
 namespace dpledger::local {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
 #include "base/file.h"
@@ -104,14 +105,8 @@ absl::Status Follower::Load() {
   }
   absl::StatusOr<RegistryLog> log = RegistryLog::FromState(state);
   if (!log.ok()) return damaged(FromAbsl(log.status().message()));
-  std::vector<merkle::Hash> frontier(state.frontier_size());
-  for (int i = 0; i < state.frontier_size(); ++i) {
-    if (state.frontier(i).size() != hash_bytes) return damaged("has a hash of another size");
-    std::copy(state.frontier(i).begin(), state.frontier(i).end(),
-              frontier[static_cast<size_t>(i)].begin());
-  }
   absl::StatusOr<merkle::CompactTree> tree =
-      merkle::CompactTree::FromFrontier(state.size(), std::move(frontier));
+      merkle::CompactTree::FromFrontier(state.size(), absl::StrJoin(state.frontier(), ""));
   absl::StatusOr<Note> note = Note::Parse(state.note());
   if (!tree.ok() || !note.ok() || !merkle::ParseCheckpoint(note->text).ok())
     return damaged("holds no tree and checkpoint");

@@ -1,30 +1,15 @@
 #include "registry/head.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "merkle/big_endian.h"
 #include "merkle/compact_tree.h"
 #include "merkle/prefix_map.h"
 
 namespace dpledger::registry {
-namespace {
 
-std::string BigEndian(uint64_t value) {
-  std::string bytes(8, '\0');
-  for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (56 - 8 * i));
-  return bytes;
-}
-
-uint64_t FromBigEndian(std::string_view bytes) {
-  uint64_t value = 0;
-  for (const char byte : bytes.substr(0, 8)) value = value << 8 | static_cast<uint8_t>(byte);
-  return value;
-}
-
-}  // namespace
-
+using merkle::BigEndian;
+using merkle::FromBigEndian;
 std::string Point::ToBytes() const {
   return BigEndian(index) + BigEndian(size) + merkle::ToBytes(root) + static_cast<char>(state);
 }
@@ -38,9 +23,9 @@ absl::StatusOr<std::vector<Point>> ParsePoints(std::string_view bytes) {
   points.reserve(bytes.size() / kPointBytes);
   for (; !bytes.empty(); bytes.remove_prefix(kPointBytes)) {
     Point& point = points.emplace_back();
-    point.index = FromBigEndian(bytes);
-    point.size = FromBigEndian(bytes.substr(8));
-    std::copy_n(bytes.begin() + 16, point.root.size(), point.root.begin());
+    point.index = FromBigEndian(bytes.substr(0, 8));
+    point.size = FromBigEndian(bytes.substr(8, 8));
+    point.root = *merkle::HashFrom(bytes.substr(16, merkle::Hash().size()));
     point.state = static_cast<v1::LedgerState>(bytes[kPointBytes - 1]);
     if (point.state == v1::OPEN || point.state == v1::SEALED) continue;
     return absl::InvalidArgumentError(absl::StrCat("point ", points.size() - 1,

@@ -1,6 +1,7 @@
 #include "registry/registry_log.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,15 +38,14 @@ absl::StatusOr<v1::LedgerEntry> ParseRegistryEntry(std::string_view bytes) {
 absl::StatusOr<Point> PointOf(const v1::LedgerEntry& entry, std::string_view registry_origin) {
   const v1::Registered& registered = entry.registered();
   const std::string prefix = absl::StrCat(ToAbsl(registry_origin), "/");
-  if (registered.size() == 0 || registered.root_hash().size() != merkle::Hash().size() ||
+  const std::optional<merkle::Hash> root = merkle::HashFrom(registered.root_hash());
+  if (registered.size() == 0 || !root.has_value() ||
       (registered.state() != v1::OPEN && registered.state() != v1::SEALED) ||
       !registered.origin().starts_with(prefix) || registered.origin().size() == prefix.size()) {
     return absl::InvalidArgumentError(
         "must register a ledger of this registry with size, root and state");
   }
-  Point point{entry.sequence(), registered.size(), {}, registered.state()};
-  std::copy(registered.root_hash().begin(), registered.root_hash().end(), point.root.begin());
-  return point;
+  return Point{entry.sequence(), registered.size(), *root, registered.state()};
 }
 
 absl::Status RegistryLog::Bad(std::string_view what) const {
@@ -164,13 +164,14 @@ absl::StatusOr<RegistryLog> RegistryLog::FromState(const v1::RegistryState& stat
   if (log.size_ > 0) log.last_recorded_time_ = absl::FromUnixSeconds(state.recorded_seconds());
   log.ends_with_map_ = state.ends_with_map();
   for (const v1::RegistryState::Ledger& ledger : state.ledgers()) {
-    Head head{ledger.points(), {ledger.index(), ledger.size(), {}, ledger.state()}, {}};
-    if (ledger.root().size() != head.chain.size() || ledger.chain().size() != head.chain.size() ||
-        ledger.points() == 0 || (ledger.state() != v1::OPEN && ledger.state() != v1::SEALED)) {
+    const std::optional<merkle::Hash> root = merkle::HashFrom(ledger.root());
+    const std::optional<merkle::Hash> chain = merkle::HashFrom(ledger.chain());
+    if (!root.has_value() || !chain.has_value() || ledger.points() == 0 ||
+        (ledger.state() != v1::OPEN && ledger.state() != v1::SEALED)) {
       return damaged("holds no head of ", ledger.origin());
     }
-    std::copy(ledger.root().begin(), ledger.root().end(), head.last.root.begin());
-    std::copy(ledger.chain().begin(), ledger.chain().end(), head.chain.begin());
+    const Head head{
+        ledger.points(), {ledger.index(), ledger.size(), *root, ledger.state()}, *chain};
     log.changed_[HeadKey(ledger.origin())] = HeadLeaf(ledger.origin(), head);
     log.ledgers_[ledger.origin()] = head;
   }

@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/process_start.h"
 #include "registry/server_source.h"
+#include "registry/signing_key_file.h"
 #include "witness/flags.h"
 #include "witness/http_door.h"
-#include "witness/signing_key.h"
 #include "witness/witness.h"
 
 namespace dpledger::witness {
@@ -59,8 +59,7 @@ int Serve(Flags flags) {
 
   flags.witness.log = &log;
   for (const auto& [origin, server] : flags.log_servers) {
-    flags.witness.sources[origin] =
-        std::make_shared<registry::ServerSource>(server, flags.witness.reading);
+    flags.witness.sources[origin] = registry::SourceOfServer(server, flags.witness.reading);
   }
   const auto witness = Witness::Open(flags.witness, *std::move(key));
   if (!witness.ok()) return Fail(log, "state_failed", witness.status());

@@ -34,11 +34,9 @@ struct SignedCheckpoint {
   Checkpoint checkpoint;
 };
 absl::StatusOr<SignedCheckpoint> ParseSigned(std::string_view text) {
-  absl::StatusOr<Note> note = Note::Parse(text);
-  if (!note.ok()) return note.status();
-  absl::StatusOr<Checkpoint> checkpoint = merkle::ParseCheckpoint(note->text);
-  if (!checkpoint.ok()) return checkpoint.status();
-  return SignedCheckpoint{*std::move(note), *std::move(checkpoint)};
+  ASSIGN_OR_RETURN(Note note, Note::Parse(text));
+  ASSIGN_OR_RETURN(Checkpoint checkpoint, merkle::ParseCheckpoint(note.text));
+  return SignedCheckpoint{std::move(note), std::move(checkpoint)};
 }
 
 std::string NameOf(std::string_view name, uint32_t key_id) {
@@ -265,7 +263,8 @@ absl::Status EvidenceCheck::RegisteredProof(std::string text) {
 
 absl::Status EvidenceCheck::MapProof(std::string text) {
   ASSIGN_OR_RETURN(v1::LedgerEntry entry, Included(kMapClass, kMapProofMember, text));
-  if (entry.map_root().root_hash().size() != map_root_.size()) {
+  const std::optional<merkle::Hash> root = merkle::HashFrom(entry.map_root().root_hash());
+  if (!root.has_value()) {
     return Differs(kMapClass, kMapEntryMember, "must have the root of a map");
   }
   if (entry.sequence() != registry_.size - 1) {
@@ -273,7 +272,7 @@ absl::Status EvidenceCheck::MapProof(std::string text) {
                    absl::StrCat("entry ", registry_.size - 1, ", the registry's last"),
                    absl::StrCat("entry ", entry.sequence()));
   }
-  std::copy_n(entry.map_root().root_hash().begin(), map_root_.size(), map_root_.begin());
+  map_root_ = *root;
   return absl::OkStatus();
 }
 
@@ -324,8 +323,8 @@ absl::Status EvidenceCheck::LedgerCheckpoint(std::string text) {
   if (!signers.ok()) return signers.status();
   checkpoint_ = std::move(read->checkpoint);
   checkpoint_note_ = std::move(read->note);
-  Checkpoint registered{registered_.origin(), registered_.size(), {}, {}};
-  std::copy_n(registered_.root_hash().begin(), registered.root.size(), registered.root.begin());
+  const Checkpoint registered{
+      registered_.origin(), registered_point_.size, registered_point_.root, {}};
   if (checkpoint_.origin == registered.origin && checkpoint_.size == registered.size &&
       checkpoint_.root == registered.root) {
     return absl::OkStatus();

@@ -11,7 +11,7 @@
 #include "events/seal_rules.h"
 #include "events/writer_rules.h"
 #include "ledger_store/bundle/difference.h"
-#include "merkle/stated_tree.h"
+#include "merkle/checkpoint.h"
 #include "merkle/tile.h"
 
 namespace dpledger::bundle {

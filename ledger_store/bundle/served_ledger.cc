@@ -1,6 +1,5 @@
 #include "ledger_store/bundle/served_ledger.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,8 +29,9 @@ absl::StatusOr<std::string> ProofText(uint64_t index, const Hashes& hashes,
   proof.index = index;
   proof.checkpoint = checkpoint;
   for (const std::string& hash : hashes) {
-    if (hash.size() != merkle::kHashBytes) return Misshapen("a proof has a hash of another size");
-    std::copy(hash.begin(), hash.end(), proof.hashes.emplace_back().begin());
+    const std::optional<merkle::Hash> read = merkle::HashFrom(hash);
+    if (!read.has_value()) return Misshapen("a proof has a hash of another size");
+    proof.hashes.push_back(*read);
   }
   return merkle::TlogProofText(proof);
 }
@@ -39,9 +39,7 @@ absl::StatusOr<std::string> ProofText(uint64_t index, const Hashes& hashes,
 // Another ledger of the registry may be as well signed, and cost less.
 absl::Status CheckOrigin(const std::string& ledger, const std::string& registry_origin,
                          const std::string& checkpoint) {
-  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(checkpoint);
-  const absl::StatusOr<merkle::Checkpoint> own =
-      note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
+  const absl::StatusOr<merkle::Checkpoint> own = merkle::ReadCheckpoint(checkpoint);
   const std::string asked = absl::StrCat(registry_origin, "/", ledger);
   if (!own.ok() || own->origin == asked)
     return absl::OkStatus();  // a malformed checkpoint is reported later

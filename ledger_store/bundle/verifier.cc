@@ -1,6 +1,5 @@
 #include "ledger_store/bundle/verifier.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -115,10 +115,6 @@ absl::StatusOr<FolderLock> FolderLock::Take(const std::string& folder, Kind kind
                     {"STORE_IN_USE", {{"folder", folder}}});
 }
 
-FolderLock::~FolderLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 absl::Status SyncAll(const std::string& folder, const struct stat& like) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {

@@ -6,10 +6,10 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "ledger/stored_head.h"
+#include "ledger_store/bundle/file.h"
 #include "ledger_store/evidence/fsck.h"
 #include "ledger_store/store.h"
 
@@ -25,13 +25,9 @@ class FolderLock {
   // the file cannot be locked (read-only media): then nobody uses it.
   static absl::StatusOr<FolderLock> Take(const std::string& folder, Kind kind);
 
-  FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FolderLock& operator=(FolderLock&&) = delete;
-  ~FolderLock();
-
  private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  int fd_;
+  explicit FolderLock(int fd) : file_(fd) {}
+  bundle::FileDescriptor file_;
 };
 
 // Syncs the folder and the files in it, and gives all of them `like`'s owner, and the folder its

@@ -1,9 +1,11 @@
 #include "ledger_store/embedded/keys.h"
 
+#include "merkle/big_endian.h"
+
 namespace dpledger::embedded {
 namespace {
 
-constexpr size_t kLengthBytes = 2;
+constexpr int kLengthBytes = 2;
 
 bool Parse(std::string_view bytes, google::protobuf::MessageLite& message) {
   return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
@@ -49,24 +51,16 @@ std::string HistoryKey(uint64_t ledger_id) { return LedgerPrefix(Table::kHistory
 
 std::string SummaryKey(uint64_t ledger_id) { return LedgerPrefix(Table::kSummary, ledger_id); }
 
-std::string EncodeNumber(uint64_t number) {
-  std::string bytes(8, '\0');
-  for (size_t i = 8; i-- > 0; number >>= 8) bytes[i] = static_cast<char>(number & 0xff);
-  return bytes;
-}
+std::string EncodeNumber(uint64_t number) { return merkle::BigEndian(number); }
 
 std::optional<uint64_t> DecodeNumber(std::string_view bytes) {
   if (bytes.size() != 8) return std::nullopt;
-  uint64_t number = 0;
-  for (char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
-  return number;
+  return merkle::FromBigEndian(bytes);
 }
 
 std::string HeadRow::Serialize() const {
-  const size_t length = writer.ByteSizeLong();  // names have at most 64 bytes
-  std::string value;
-  value.push_back(static_cast<char>(length >> 8));
-  value.push_back(static_cast<char>(length & 0xff));
+  // Names have at most 64 bytes.
+  std::string value = merkle::BigEndian(writer.ByteSizeLong(), kLengthBytes);
   writer.AppendToString(&value);
   head.AppendToString(&value);
   return value;
@@ -74,8 +68,7 @@ std::string HeadRow::Serialize() const {
 
 bool HeadRow::ParseFrom(std::string_view value) {
   if (value.size() < kLengthBytes) return false;
-  const size_t length =
-      static_cast<size_t>(static_cast<uint8_t>(value[0])) << 8 | static_cast<uint8_t>(value[1]);
+  const size_t length = merkle::FromBigEndian(value.substr(0, kLengthBytes));
   value.remove_prefix(kLengthBytes);
   return value.size() >= length && Parse(value.substr(0, length), writer) &&
          Parse(value.substr(length), head);

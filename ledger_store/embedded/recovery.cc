@@ -231,9 +231,7 @@ class Rows : public CheckpointReader {
   std::string NameOf(uint64_t id) const {
     v1::StoredCheckpoint stored;
     if (!GetRecord(db_, CheckpointKey(id), stored).ok()) return "";
-    const std::string origin = stored.note().substr(0, stored.note().find('\n'));
-    const size_t slash = origin.rfind("/projects/");
-    const std::string name = slash == std::string::npos ? "" : origin.substr(slash + 1);
+    const std::string name = NameFromOrigin(stored.note().substr(0, stored.note().find('\n')));
     return events::CheckLedgerName("name", name).ok() ? name : "";  // a part of a path
   }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "ledger_store/embedded/keys.h"
 #include "ledger_store/embedded/log_scan.h"
 #include "ledger_store/embedded/rocksdb_options.h"
+#include "merkle/big_endian.h"
 
 namespace dpledger::embedded {
 namespace {
@@ -33,10 +33,7 @@ std::string PathOf(const std::string& folder) {
 }
 
 std::string Crc(std::string_view sequence, std::string_view id) {
-  const uint32_t crc = Crc32c(sequence, id);
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(crc >> shift));
-  return bytes;
+  return merkle::BigEndian(Crc32c(sequence, id), kCrcBytes);
 }
 
 std::string SlotOf(const SyncedPoint& point) {
@@ -145,10 +142,6 @@ std::unique_ptr<SyncedWriter> SyncedWriter::Unrecorded(rocksdb::DB& db) {
   return std::unique_ptr<SyncedWriter>(new SyncedWriter(db, -1, "", {}, 0));
 }
 
-SyncedWriter::~SyncedWriter() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 SyncedPoint SyncedWriter::last() const {
   absl::MutexLock lock(&mutex_);
   return last_;
@@ -157,7 +150,7 @@ SyncedPoint SyncedWriter::last() const {
 absl::Status SyncedWriter::Write(rocksdb::WriteBatch& batch, const char* what) {
   const rocksdb::Status written = db_.Write(DurableWrite(), &batch);
   if (!written.ok()) return DiskError(what, written);
-  if (fd_ < 0) return absl::OkStatus();
+  if (file_.get() < 0) return absl::OkStatus();
   const uint64_t sequence = LastSequence(batch.Data());
   absl::MutexLock lock(&mutex_);
   if (sequence <= last_.sequence) return absl::OkStatus();  // a later write came first
@@ -167,7 +160,7 @@ absl::Status SyncedWriter::Write(rocksdb::WriteBatch& batch, const char* what) {
   next_slot_ = (next_slot_ + 1) % kSlots;
   ssize_t done = 0;
   do {
-    done = ::pwrite(fd_, slot.data(), slot.size(), offset);
+    done = ::pwrite(file_.get(), slot.data(), slot.size(), offset);
   } while (done < 0 && errno == EINTR);
   if (done == static_cast<ssize_t>(slot.size())) return absl::OkStatus();
   return ErrnoError(done < 0 ? errno : EIO, "write", path_);

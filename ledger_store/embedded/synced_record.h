@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "ledger_store/bundle/file.h"
 #include "rocksdb/db.h"
 #include "rocksdb/write_batch.h"
 
@@ -62,7 +63,6 @@ class SyncedWriter {
                                                             const std::string& folder);
   // For a database without a folder: syncs its writes, and keeps no record.
   static std::unique_ptr<SyncedWriter> Unrecorded(rocksdb::DB& db);
-  ~SyncedWriter();
   SyncedWriter(const SyncedWriter&) = delete;
   SyncedWriter& operator=(const SyncedWriter&) = delete;
 
@@ -75,10 +75,10 @@ class SyncedWriter {
 
  private:
   SyncedWriter(rocksdb::DB& db, int fd, std::string path, SyncedPoint last, int next_slot)
-      : db_(db), fd_(fd), path_(std::move(path)), last_(std::move(last)), next_slot_(next_slot) {}
+      : db_(db), file_(fd), path_(std::move(path)), last_(std::move(last)), next_slot_(next_slot) {}
 
   rocksdb::DB& db_;
-  const int fd_;  // -1: no record
+  const bundle::FileDescriptor file_;  // -1: no record
   const std::string path_;
   mutable absl::Mutex mutex_;
   SyncedPoint last_ ABSL_GUARDED_BY(mutex_);

@@ -22,7 +22,6 @@
 namespace dpledger {
 namespace {
 
-constexpr size_t kPageLedgers = 1000;
 constexpr uint64_t kPageEntries = 8192;  // a multiple of a tile's width
 
 std::string EntryPlace(const std::string& log, uint64_t sequence) {
@@ -372,11 +371,8 @@ void CheckCopies(LedgerReader& store, const Registry& registry, const FsckOption
   report.Add(file.path(), checked);
   if (!checked.ok() || !copies.ok() || registry.empty()) return;
   for (const std::string& copy : *copies) {
-    const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(copy);
-    const absl::Status opened =
-        note.ok() ? merkle::OpenCheckpoint(*note, registry.origin(), registry.keys()).status()
-                  : note.status();
-    report.Add(file.path(), opened);
+    report.Add(file.path(),
+               merkle::OpenCheckpoint(copy, registry.origin(), registry.keys()).status());
   }
 }
 
@@ -424,18 +420,11 @@ void Fsck(LedgerReader& store, const FsckOptions& options, FsckReport& report) {
                CheckRegistrations(checkpoints, ledger.name(), registry.HeadOf(origin).points,
                                   registrations[origin]));
   };
-  std::string after;
-  while (true) {
-    const absl::StatusOr<std::vector<v1::Ledger>> ledgers =
-        store.List("projects/-", after, kPageLedgers);
-    if (!ledgers.ok()) {
-      report.Add("the list of ledgers", ledgers.status());
-      break;
-    }
-    for (const v1::Ledger& ledger : *ledgers) check(ledger);
-    if (ledgers->size() < kPageLedgers) break;
-    after = ledgers->back().name();
-  }
+  const auto check_next = [&](const v1::Ledger& ledger) {
+    check(ledger);
+    return absl::OkStatus();
+  };
+  report.Add("the list of ledgers", store.ForEach("projects/-", check_next, WriterRange()));
   // A head that cannot be read ends the list. The registry knows the names of the others.
   const std::string ours = absl::StrCat(registry.origin(), "/");
   for (const auto& [origin, head] : registry.ledgers()) {

@@ -1,7 +1,6 @@
 #include "ledger_store/evidence/notary.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,11 +21,7 @@ bool HasReason(const absl::Status& status, std::string_view reason) {
 }
 
 LedgerPoint PointOf(const v1::Ledger& head) {
-  LedgerPoint point;
-  point.size = head.size();
-  const std::string& root = head.root_hash();
-  std::memcpy(point.root.data(), root.data(), std::min(root.size(), point.root.size()));
-  return point;
+  return {head.size(), merkle::HashFrom(head.root_hash()).value_or(merkle::Hash{})};
 }
 
 }  // namespace
@@ -42,8 +37,7 @@ struct Notary::Draft {
 };
 
 std::string DefaultOrigin(const merkle::Ed25519PublicKey& key) {
-  const merkle::Hash hash =
-      merkle::Sha256({std::string_view(reinterpret_cast<const char*>(key.data()), key.size())});
+  const merkle::Hash hash = merkle::Sha256({merkle::View(key)});
   return absl::StrCat("dpledger-", HexEncode(merkle::ToBytes(hash).substr(0, 8)));
 }
 

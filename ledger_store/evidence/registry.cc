@@ -9,6 +9,7 @@
 #include "dpledger/v1/ledger.pb.h"
 #include "ledger_store/bundle/members.h"
 #include "ledger_store/evidence/log_reader.h"
+#include "merkle/big_endian.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
@@ -23,15 +24,8 @@ absl::Status Damaged(std::string_view what) {
 constexpr int kLevel = 8;  // a tree of 2^63 leaves has tiles of levels 0 to 7
 constexpr uint64_t kBlock = 256, kIndexBytes = 8;
 
-void AppendIndex(uint64_t index, std::string& block) {
-  for (int shift = 56; shift >= 0; shift -= 8) block.push_back(static_cast<char>(index >> shift));
-}
-
 uint64_t IndexAt(std::string_view block, uint64_t place) {
-  uint64_t index = 0;
-  for (const char byte : block.substr(place * kIndexBytes, kIndexBytes))
-    index = index << 8 | static_cast<unsigned char>(byte);
-  return index;
+  return merkle::FromBigEndian(block.substr(place * kIndexBytes, kIndexBytes));
 }
 
 absl::Status Misplaced(const std::string& ledger, uint64_t point) {
@@ -41,9 +35,7 @@ absl::Status Misplaced(const std::string& ledger, uint64_t point) {
 
 // What a stored checkpoint says, whoever signed it.
 absl::StatusOr<SignedCheckpoint> AsItSays(const v1::StoredCheckpoint& stored) {
-  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
-  absl::StatusOr<merkle::Checkpoint> checkpoint =
-      note.ok() ? merkle::ParseCheckpoint(note->text) : note.status();
+  absl::StatusOr<merkle::Checkpoint> checkpoint = merkle::ReadCheckpoint(stored.note());
   if (checkpoint.ok() && checkpoint->size == stored.size())
     return SignedCheckpoint{*std::move(checkpoint), stored.note(), {}};
   return Damaged(
@@ -113,9 +105,8 @@ absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
     return absl::DataLossError(absl::StrCat(
         ToAbsl(origin), ": its stored checkpoint is not one that was signed: ", why.message()));
   };
-  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
-  if (!note.ok()) return refused(note.status());
-  absl::StatusOr<merkle::Checkpoint> checkpoint = merkle::OpenCheckpoint(*note, origin, keys);
+  absl::StatusOr<merkle::Checkpoint> checkpoint =
+      merkle::OpenCheckpoint(stored.note(), origin, keys);
   if (!checkpoint.ok()) return refused(checkpoint.status());
   if (checkpoint->size != stored.size()) {
     return refused(absl::DataLossError(
@@ -123,12 +114,11 @@ absl::StatusOr<SignedCheckpoint> OpenStored(const v1::StoredCheckpoint& stored,
   }
   registry::Head head;
   if (stored.points() > 0) {
+    const std::optional<merkle::Hash> chain = merkle::HashFrom(stored.chain());
+    if (!chain.has_value()) return refused(absl::DataLossError("its chain is not a hash"));
     head = {stored.points(),
             {stored.registry_index(), checkpoint->size, checkpoint->root, stored.state()},
-            {}};
-    if (stored.chain().size() != head.chain.size())
-      return refused(absl::DataLossError("its chain is not a hash"));
-    std::copy(stored.chain().begin(), stored.chain().end(), head.chain.begin());
+            *chain};
   }
   return SignedCheckpoint{*std::move(checkpoint), stored.note(), head};
 }
@@ -279,7 +269,7 @@ absl::StatusOr<std::string> WithRegistration(const std::string& ledger, const re
       (stored.size() < before * kIndexBytes || IndexAt(stored, before - 1) != last.last.index)) {
     return Misplaced(ledger, last.points - 1);
   }
-  AppendIndex(index, stored);
+  stored += merkle::BigEndian(index);
   return stored;
 }
 

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +13,6 @@
 namespace dpledger {
 namespace {
 
-constexpr size_t kPageLedgers = 1000;
 // How often a ledger may be signed by another process while we look at it.
 constexpr int kMaxLooks = 100;
 
@@ -44,10 +42,8 @@ std::optional<merkle::Checkpoint> LargestCopy(const Registry& registry,
                                               const std::vector<std::string>& copies) {
   std::optional<merkle::Checkpoint> largest;
   for (const std::string& copy : copies) {
-    const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(copy);
-    if (!note.ok()) continue;
     const absl::StatusOr<merkle::Checkpoint> checkpoint =
-        merkle::OpenCheckpoint(*note, registry.origin(), registry.keys());
+        merkle::OpenCheckpoint(copy, registry.origin(), registry.keys());
     if (checkpoint.ok() && (!largest.has_value() || checkpoint->size > largest->size)) {
       largest = *checkpoint;
     }
@@ -74,13 +70,9 @@ bool IsAsRegistered(const Registry& registry, const std::string& ledger,
   const std::string origin = OriginOf(registry.origin(), ledger);
   const registry::Head registered = registry.HeadOf(origin);
   if (stored.note().empty()) return registered == registry::Head();
-  if (ToStored(stored.note(), registered).SerializeAsString() != stored.SerializeAsString())
-    return false;
-  const absl::StatusOr<merkle::Note> note = merkle::Note::Parse(stored.note());
-  if (!note.ok()) return false;
-  const absl::StatusOr<merkle::Checkpoint> says = merkle::ParseCheckpoint(note->text);
-  return says.ok() && says->origin == origin && says->size == registered.last.size &&
-         says->root == registered.last.root;
+  return ToStored(stored.note(), registered).SerializeAsString() == stored.SerializeAsString() &&
+         merkle::StatesTree(stored.note(), origin, registered.last.size,
+                            merkle::View(registered.last.root));
 }
 
 // That the ledger has what is signed of it up to `last`.
@@ -167,6 +159,7 @@ absl::StatusOr<LeftToCheck> CheckLedgers(LedgerReader& store, Registry& registry
   const absl::Duration end = clock.Steady() + time;
   LeftToCheck left;
   std::map<std::string, v1::StoredCheckpoint> stored;  // all there are, once the time is over
+  size_t registered = 0;
   // By name. Those looked at after `end` are compared only.
   const auto check = [&](const v1::Ledger& ledger) -> absl::Status {
     const std::string& name = ledger.name();
@@ -182,20 +175,10 @@ absl::StatusOr<LeftToCheck> CheckLedgers(LedgerReader& store, Registry& registry
       ASSIGN_OR_RETURN(last, VerifiedLast(store, registry, name));
       if (left.ledgers == 0) left.after = name;
     }
+    registered += registry.ledgers().count(OriginOf(registry.origin(), name));
     return CheckHolds(store, ledger, last);
   };
-  size_t registered = 0;
-  std::string after;
-  while (true) {
-    ASSIGN_OR_RETURN(const std::vector<v1::Ledger> ledgers,
-                     store.List("projects/-", after, kPageLedgers, kNoWriters));
-    for (const v1::Ledger& ledger : ledgers) {
-      RETURN_IF_ERROR(check(ledger));
-      registered += registry.ledgers().count(OriginOf(registry.origin(), ledger.name()));
-    }
-    if (ledgers.size() < kPageLedgers) break;
-    after = ledgers.back().name();
-  }
+  RETURN_IF_ERROR(store.ForEach("projects/-", check));
   if (registered == registry.ledgers().size()) return left;
   for (const auto& [origin, head] : registry.ledgers()) {
     const bool ours = origin.starts_with(absl::StrCat(registry.origin(), "/"));

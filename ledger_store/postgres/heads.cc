@@ -184,20 +184,6 @@ absl::StatusOr<bool> CatchUp(Database& database, const Ask& ask, const End& end,
   return head.writers.key() == nullptr || HeadColumn(head) == end.head;
 }
 
-// An origin ends with the ledger's name: projects/{project}/ledgers/{ledger}.
-constexpr int kPartsOfName = 4;
-
-std::string NameFromOrigin(const std::string& origin) {
-  size_t begin = origin.size();
-  for (int part = 0; part < kPartsOfName; ++part) {
-    if (begin == 0) return origin;
-    const size_t slash = origin.rfind('/', begin - 1);
-    if (slash == std::string::npos) return origin;
-    begin = slash;
-  }
-  return origin.substr(begin + 1);
-}
-
 constexpr int64_t kPageLedgers = 500;
 
 struct Page {

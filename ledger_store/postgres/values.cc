@@ -1,9 +1,12 @@
 #include "ledger_store/postgres/values.h"
 
 #include "absl/strings/numbers.h"
+#include "merkle/big_endian.h"
 
 namespace dpledger::postgres {
 namespace {
+
+using merkle::BigEndian;
 
 // PostgreSQL's numbers of its types (src/include/catalog/pg_type.dat); they never change.
 constexpr Oid kBytea = 17;
@@ -13,21 +16,13 @@ constexpr Oid kByteaArray = 1001;
 constexpr Oid kTextArray = 1009;
 constexpr Oid kInt8Array = 1016;
 
-void AppendBigEndian(uint64_t number, int bytes, std::string& out) {
-  for (int i = bytes - 1; i >= 0; --i) out.push_back(static_cast<char>(number >> (8 * i) & 0xff));
-}
-
 // An array's binary form: dimensions, whether it has nulls, the elements' type; of the one
 // dimension its size and first index; each element behind its length.
 std::string Array(Oid element_type, size_t size, std::string_view elements) {
-  std::string bytes;
-  AppendBigEndian(size == 0 ? 0 : 1, 4, bytes);
-  AppendBigEndian(0, 4, bytes);
-  AppendBigEndian(element_type, 4, bytes);
-  if (size == 0) return bytes;
-  AppendBigEndian(size, 4, bytes);
-  AppendBigEndian(1, 4, bytes);
-  return bytes.append(elements);
+  std::string bytes =
+      BigEndian(size == 0 ? 0 : 1, 4) + BigEndian(0, 4) + BigEndian(element_type, 4);
+  if (size > 0) bytes.append(BigEndian(size, 4)).append(BigEndian(1, 4)).append(elements);
+  return bytes;
 }
 
 }  // namespace
@@ -39,9 +34,7 @@ Values& Values::Add(Oid type, std::string bytes) {
 }
 
 Values& Values::Int8(int64_t number) {
-  std::string bytes;
-  AppendBigEndian(static_cast<uint64_t>(number), 8, bytes);
-  return Add(kInt8, std::move(bytes));
+  return Add(kInt8, BigEndian(static_cast<uint64_t>(number)));
 }
 
 Values& Values::Text(std::string_view text) { return Add(kText, std::string(text)); }
@@ -61,13 +54,11 @@ Values& Values::ListOfBytes(const std::vector<std::string>& list) {
 }
 
 void Columns::Append(std::string& column, std::string_view bytes) {
-  AppendBigEndian(bytes.size(), 4, column);
-  column.append(bytes);
+  column.append(BigEndian(bytes.size(), 4)).append(bytes);
 }
 
 void Columns::AppendNumber(std::string& column, uint64_t number) {
-  AppendBigEndian(8, 4, column);
-  AppendBigEndian(number, 8, column);
+  Append(column, BigEndian(number));
 }
 
 Values Columns::ToValues() const {
@@ -91,9 +82,7 @@ std::string_view Rows::View(int row, int column) const {
 }
 
 int64_t Rows::Number(int row, int column) const {
-  uint64_t number = 0;
-  for (const char byte : View(row, column)) number = number << 8 | static_cast<unsigned char>(byte);
-  return static_cast<int64_t>(number);
+  return static_cast<int64_t>(merkle::FromBigEndian(View(row, column)));
 }
 
 }  // namespace dpledger::postgres

@@ -97,16 +97,13 @@ absl::StatusOr<merkle::Hash> RootAt(LedgerReader& store, const LedgerHead& head,
   LogTiles tiles(store.checkpoints(), head.name);
   ASSIGN_OR_RETURN(merkle::TileBuilder tree, merkle::TileBuilder::Resume(next, tiles));
   merkle::Hash root = tree.Root();
-  while (next < head.tree.size()) {
-    const uint64_t end = std::min(head.tree.size(), next + kPageEntries);
-    ASSIGN_OR_RETURN(const std::vector<std::string> page, ReadAll(store, head.name, next, end));
-    for (const std::string& entry : page) {
-      tree.Append(merkle::LeafHash(entry));
-      if (tree.size() == size) root = tree.Root();
-    }
-    tree.TakeChanged();
-    next = end;
-  }
+  RETURN_IF_ERROR(
+      store.ForEachEntry(head.name, next, head.tree.size(), [&](const std::string& entry) {
+        tree.Append(merkle::LeafHash(entry));
+        if (tree.size() == size) root = tree.Root();
+        if (tree.size() % kPageEntries == 0) tree.TakeChanged();
+        return absl::OkStatus();
+      }));
   if (tree.Root() == head.tree.Root()) return root;
   return absl::DataLossError(
       absl::StrCat(head.name, ": its entries and tiles do not lead to the root of its head"));

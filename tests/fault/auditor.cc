@@ -225,7 +225,7 @@ void Auditor::CheckEpsilon(const std::string& address, const merkle::Checkpoint&
   }
   v1::ComputeEpsilonRequest request;
   request.set_delta(kDelta);
-  const auto offline = questions::AnswerEpsilon(subject, request, {});
+  const auto offline = questions::Answer(subject, request, {});
   request.mutable_subject()->add_ledgers(ledger_);
   request.mutable_subject()->set_up_to_sequence(checkpoint.size);
   const auto stub = v1::AccountingService::NewStub(connection::Connect(address).value());

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <map>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <map>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "tests/ledger_store/conformance_test.h"

@@ -14,6 +14,7 @@
 #include "merkle/tile_tree.h"
 #include "tests/ledger_store/signed_store.h"
 #include "tests/ledger_store/tampered_store.h"
+#include "tests/merkle/reference_tree.h"
 
 namespace dpledger {
 namespace {
@@ -34,7 +35,7 @@ class NotaryTest : public SignedStore {
     const uint64_t size = latest.checkpoint.size;
     ASSERT_GE(entries.size(), size);
     EXPECT_EQ(latest.checkpoint.root, TreeHash(entries, 0, size));
-    for (const merkle::SizedTile& tile : merkle::TilesOf(size)) {
+    for (const merkle::SizedTile& tile : merkle::ReferenceTiles(size)) {
       const auto stored = store_->checkpoints().ReadTile(log, tile.id);
       ASSERT_TRUE(stored.ok()) << stored.status();
       ASSERT_EQ(stored->size(), tile.width * size_t{32});
@@ -224,7 +225,7 @@ TEST_F(NotaryTest, ChangedTilesAreNotHandedOut) {
   AppendNotes(kLedger, 699);
   TamperedStore store(*store_, &tampering_);
   const SignedCheckpoint latest = Latest(*MustOpen(Options(), store), kLedger);
-  for (const merkle::SizedTile& tile : merkle::TilesOf(latest.checkpoint.size)) {
+  for (const merkle::SizedTile& tile : merkle::ReferenceTiles(latest.checkpoint.size)) {
     for (const int width : {1, tile.width / 2, tile.width - 1, tile.width}) {
       if (width == 0) continue;
       const std::string path = merkle::TilePath(tile.id.level, tile.id.index, width);

@@ -2,7 +2,6 @@
 // make, and servers that follow each other.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>

@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "ledger_store/evidence/log_reader.h"
-#include "ledger_store/evidence/signing_key_file.h"
 #include "merkle/proof.h"
+#include "registry/signing_key_file.h"
 #include "tests/ledger_store/signed_store.h"
 #include "tests/ledger_store/tampered_store.h"
 

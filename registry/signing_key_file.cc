@@ -1,4 +1,6 @@
-#include "ledger_store/evidence/signing_key_file.h"
+#include "registry/signing_key_file.h"
+
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/secret_file.h"
@@ -28,6 +30,11 @@ absl::StatusOr<merkle::Ed25519PrivateKey> MakeSigningKey(const std::string& path
   if (absl::IsAlreadyExists(made)) return ReadSigningKey(path);
   RETURN_IF_ERROR(made);
   return key;
+}
+
+absl::StatusOr<merkle::Ed25519PrivateKey> ReadOrMakeSigningKey(const std::string& path) {
+  absl::StatusOr<merkle::Ed25519PrivateKey> key = ReadSigningKey(path);
+  return absl::IsNotFound(key.status()) ? MakeSigningKey(path) : std::move(key);
 }
 
 }  // namespace dpledger
