@@ -73,22 +73,9 @@ struct Lane {
   std::thread thread;
 };
 
-}  // namespace
-
-absl::StatusOr<size_t> ConnectionsFor(size_t wanted, size_t descriptors, size_t reserved) {
-  const size_t left = descriptors > reserved ? descriptors - reserved : 0;
-  const size_t possible = left / kDescriptorsPerConnection;
-  if (std::min(wanted, possible) >= std::min(wanted, kLeastConnections) && possible > 0)
-    return std::min(wanted, possible);
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the process may open ", descriptors, " files (ulimit -n), ", reserved,
-                   " of them for the store: too few for connections; it needs at least ",
-                   reserved + kDescriptorsPerConnection * std::min(wanted, kLeastConnections)));
-}
-
-class Front::Impl {
+class ListeningFront final : public Front {
  public:
-  Impl(const FrontOptions& options, const Log* log)
+  ListeningFront(const FrontOptions& options, const Log* log)
       : options_(options),
         log_(*log),
         refused_(log, "connection_refused"),
@@ -99,7 +86,7 @@ class Front::Impl {
     accept_again_ = std::make_unique<asio::steady_timer>(lanes_.front()->io);
   }
 
-  ~Impl() {
+  ~ListeningFront() override {
     for (const auto& lane : lanes_) lane->io.stop();
     for (const auto& lane : lanes_) {
       if (lane->thread.joinable()) lane->thread.join();
@@ -107,13 +94,15 @@ class Front::Impl {
   }
 
   absl::Status Listen();
-  void Start(Door http2, Door http1);
-  void Close();
+  void Start(Door http2, Door http1) override;
+  void Close() override;
 
-  int port() const { return bound_.port(); }
-  const PeerTable& peers() const { return peers_; }
-  FrontFigures figures() const;
-  bool Accepts() const;
+  int port() const override { return bound_.port(); }
+  std::shared_ptr<const Peer> Find(const std::string& name) const override {
+    return peers_.Find(std::string(absl::StripPrefix(name, "unix-abstract:")));
+  }
+  FrontFigures figures() const override;
+  bool Accepts() const override;
 
  private:
   void Run(Lane& lane);
@@ -146,7 +135,7 @@ class Front::Impl {
   std::unique_ptr<asio::steady_timer> accept_again_;
 };
 
-absl::Status Front::Impl::Listen() {
+absl::Status ListeningFront::Listen() {
   ASSIGN_OR_RETURN(trusted_, Networks::Parse(options_.trusted_proxies));
   if (!options_.tls.certificate.empty()) {
     ASSIGN_OR_RETURN(tls_, TlsContext::Load(options_.tls, &log_));
@@ -168,11 +157,9 @@ absl::Status Front::Impl::Listen() {
   return absl::OkStatus();
 }
 
-void Front::Impl::Start(Door http2, Door http1) {
+void ListeningFront::Start(Door http2, Door http1) {
   home_ = {.peers = &peers_,
-           .allowance = options_.allowance,
-           .handshake = options_.handshake,
-           .stalled = options_.stalled,
+           .options = &options_,
            .http2 = std::move(http2),
            .http1 = std::move(http1),
            .complain = [this](const Peer& peer, Closing why, std::string_view more) {
@@ -185,7 +172,7 @@ void Front::Impl::Start(Door http2, Door http1) {
   }
 }
 
-void Front::Impl::Run(Lane& lane) {
+void ListeningFront::Run(Lane& lane) {
   while (true) {
     // Asio throws where it finds no memory or no descriptor; that ends one connection, not all.
     try {
@@ -197,7 +184,7 @@ void Front::Impl::Run(Lane& lane) {
   }
 }
 
-void Front::Impl::Close() {
+void ListeningFront::Close() {
   if (closed_.exchange(true)) return;
   asio::post(lanes_.front()->io, [this] {
     error_code ignored;
@@ -206,7 +193,7 @@ void Front::Impl::Close() {
   });
 }
 
-void Front::Impl::Accept() {
+void ListeningFront::Accept() {
   if (closed_) return;
   Lane& lane = *lanes_[next_lane_++ % lanes_.size()];
   acceptor_->async_accept(lane.io, [this, &lane](error_code error, tcp::socket socket) {
@@ -222,7 +209,7 @@ void Front::Impl::Accept() {
   });
 }
 
-void Front::Impl::Take(Lane& lane, tcp::socket socket) {
+void ListeningFront::Take(Lane& lane, tcp::socket socket) {
   error_code error;
   const tcp::endpoint remote = socket.remote_endpoint(error);
   if (error) return;  // gone already
@@ -231,8 +218,8 @@ void Front::Impl::Take(Lane& lane, tcp::socket socket) {
   const bool trusted = trusted_.Contain(remote.address());
   if (trusted) peer.host.clear();
   peer.forwards = trusted && !options_.proxy_protocol;
-  const Admission admission = peers_.Enter(peer.host, absl::Now());
-  if (admission != Admission::kAdmitted) return Complain(peer, ClosingOf(admission));
+  const std::optional<Closing> refused = peers_.Enter(peer.host, absl::Now());
+  if (refused.has_value()) return Complain(peer, *refused);
   const std::shared_ptr<Relay> relay =
       MakeRelay(std::move(socket), std::move(peer), trusted && options_.proxy_protocol,
                 tls_ == nullptr ? nullptr : tls_->Current(), &home_);
@@ -242,7 +229,7 @@ void Front::Impl::Take(Lane& lane, tcp::socket socket) {
   });
 }
 
-void Front::Impl::Sweep(Lane& lane) {
+void ListeningFront::Sweep(Lane& lane) {
   const absl::Time now = absl::Now();
   const auto tls = tls_ == nullptr ? nullptr : tls_->Current();
   for (auto at = lane.relays.begin(); at != lane.relays.end();) {
@@ -257,7 +244,7 @@ void Front::Impl::Sweep(Lane& lane) {
   });
 }
 
-FrontFigures Front::Impl::figures() const {
+FrontFigures ListeningFront::figures() const {
   FrontFigures figures;
   figures.connections = peers_.size();
   figures.accepted = accepted_;
@@ -268,7 +255,7 @@ FrontFigures Front::Impl::figures() const {
   return figures;
 }
 
-bool Front::Impl::Accepts() const {
+bool ListeningFront::Accepts() const {
   const uint64_t before = accepted_;
   tcp::endpoint target = bound_;
   if (target.address().is_unspecified()) {
@@ -286,23 +273,23 @@ bool Front::Impl::Accepts() const {
   return accepted_ != before;
 }
 
-Front::Front(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Front::~Front() = default;
+}  // namespace
 
-absl::StatusOr<std::unique_ptr<Front>> Front::Listen(const FrontOptions& options, const Log* log) {
-  auto impl = std::make_unique<Impl>(options, log);
-  RETURN_IF_ERROR(impl->Listen());
-  return std::unique_ptr<Front>(new Front(std::move(impl)));
+absl::StatusOr<size_t> ConnectionsFor(size_t wanted, size_t descriptors, size_t reserved) {
+  const size_t left = descriptors > reserved ? descriptors - reserved : 0;
+  const size_t possible = left / kDescriptorsPerConnection;
+  if (std::min(wanted, possible) >= std::min(wanted, kLeastConnections) && possible > 0)
+    return std::min(wanted, possible);
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the process may open ", descriptors, " files (ulimit -n), ", reserved,
+                   " of them for the store: too few for connections; it needs at least ",
+                   reserved + kDescriptorsPerConnection * std::min(wanted, kLeastConnections)));
 }
 
-void Front::Start(Door http2, Door http1) { impl_->Start(std::move(http2), std::move(http1)); }
-void Front::Close() { impl_->Close(); }
-int Front::port() const { return impl_->port(); }
-FrontFigures Front::figures() const { return impl_->figures(); }
-bool Front::Accepts() const { return impl_->Accepts(); }
-
-std::shared_ptr<const Peer> Front::Find(const std::string& name) const {
-  return impl_->peers().Find(std::string(absl::StripPrefix(name, "unix-abstract:")));
+absl::StatusOr<std::unique_ptr<Front>> Front::Listen(const FrontOptions& options, const Log* log) {
+  auto front = std::make_unique<ListeningFront>(options, log);
+  RETURN_IF_ERROR(front->Listen());
+  return front;
 }
 
 }  // namespace dpledger::front

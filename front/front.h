@@ -79,26 +79,20 @@ class Front {
   // address of another form and for files of TLS that do not load; UNAVAILABLE with the system's
   // message if the address cannot be listened on. `log` must outlive the front.
   static absl::StatusOr<std::unique_ptr<Front>> Listen(const FrontOptions& options, const Log* log);
-  ~Front();  // ends all connections
+  virtual ~Front() = default;  // ends all connections
 
   // `http2` takes connections that speak HTTP/2, `http1` all others; an empty one closes them.
-  void Start(Door http2, Door http1);
+  virtual void Start(Door http2, Door http1) = 0;
   // Accepts no more. Connections that are open stay so.
-  void Close();
+  virtual void Close() = 0;
 
-  int port() const;
-  FrontFigures figures() const;
+  virtual int port() const = 0;
+  virtual FrontFigures figures() const = 0;
   // By what a door's transport calls the peer: "unix-abstract:NAME", or the name itself. Null: no
   // such connection.
-  std::shared_ptr<const Peer> Find(const std::string& name) const;
+  virtual std::shared_ptr<const Peer> Find(const std::string& name) const = 0;
   // Whether the listener accepts: dials it, for 2 s at most. False while no descriptor is left.
-  bool Accepts() const;
-
- private:
-  class Impl;
-  explicit Front(std::unique_ptr<Impl> impl);
-
-  const std::unique_ptr<Impl> impl_;
+  virtual bool Accepts() const = 0;
 };
 
 }  // namespace dpledger::front

@@ -8,20 +8,18 @@ PeerTable::Host& PeerTable::HostOf(const std::string& host, absl::Time now) {
   return hosts_.try_emplace(host, Host{0, Allowance(limits_.allowance, now)}).first->second;
 }
 
-Admission PeerTable::Enter(const std::string& host, absl::Time now) {
+std::optional<Closing> PeerTable::Enter(const std::string& host, absl::Time now) {
   absl::MutexLock lock(&mutex_);
-  if (connections_ >= limits_.connections) return Admission::kTooMany;
-  if (host.empty()) {
-    ++connections_;
-    return Admission::kAdmitted;
+  if (connections_ >= limits_.connections) return Closing::kTooMany;
+  if (!host.empty()) {
+    Host& found = HostOf(host, now);
+    if (found.connections >= limits_.connections_per_host) return Closing::kTooManyOfHost;
+    // Coming back at once after a connection was ended costs what a reset costs.
+    if (!found.allowance.Take(1, now)) return Closing::kSpent;
+    ++found.connections;
   }
-  Host& found = HostOf(host, now);
-  if (found.connections >= limits_.connections_per_host) return Admission::kTooManyOfHost;
-  // Coming back at once after a connection was ended costs what a reset costs.
-  if (!found.allowance.Take(1, now)) return Admission::kSpent;
-  ++found.connections;
   ++connections_;
-  return Admission::kAdmitted;
+  return std::nullopt;
 }
 
 void PeerTable::Leave(const std::string& host) {

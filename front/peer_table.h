@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "front/allowance.h"
+#include "front/closings.h"
 #include "front/peer.h"
 
 namespace dpledger::front {
@@ -21,16 +23,15 @@ struct PeerLimits {
   AllowanceOptions allowance;  // of a connection, and of all connections of a host together
 };
 
-enum class Admission { kAdmitted, kTooMany, kTooManyOfHost, kSpent };
-
 // Thread safe.
 class PeerTable {
  public:
   explicit PeerTable(const PeerLimits& limits) : limits_(limits) {}
 
-  // kAdmitted counts a connection of `host` until Leave. A host whose allowance is spent is turned
-  // away until some of it has come back. An empty host is nobody's: it counts among all alone.
-  Admission Enter(const std::string& host, absl::Time now);
+  // Counts a connection of `host` until Leave, or says why it is turned away. A host whose
+  // allowance is spent is so until some of it has come back. An empty host is nobody's: it counts
+  // among all alone.
+  std::optional<Closing> Enter(const std::string& host, absl::Time now);
   void Leave(const std::string& host);
 
   // Whether the allowance of `host` bore this cost.

@@ -102,7 +102,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
         door_(client_.get_executor()),
         peer_(std::move(peer)),
         home_(*home),
-        allowance_(home_.allowance, absl::Now()),
+        allowance_(home_.options->allowance, absl::Now()),
         up_(kFirstBuffer),
         down_(kFirstBuffer) {
     if (proxied) header_.emplace();
@@ -116,7 +116,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
   void Start() override {
     error_code ignored;
     socket().set_option(tcp::no_delay(true), ignored);
-    deadline_ = absl::Now() + home_.handshake;
+    deadline_ = absl::Now() + home_.options->handshake;
     if (header_.has_value()) return ReadHeader();
     Shake();
   }
@@ -126,7 +126,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
     if (now >= deadline_) EndAs(handed_over_ ? Closing::kReadsNothing : Closing::kNoRequest);
   }
 
-  void End() override {
+  void End() {
     error_code ignored;
     socket().close(ignored);
     door_.close(ignored);
@@ -170,11 +170,11 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
       Peer client = PeerAt(header_->client()->address(), header_->client()->port());
       client.encrypted = peer_.encrypted;
       home_.peers->Leave(peer_.host);
-      const Admission admission = home_.peers->Enter(client.host, absl::Now());
+      const std::optional<Closing> refused = home_.peers->Enter(client.host, absl::Now());
       // A connection that was not admitted has nothing to leave.
       peer_ = client;
-      entered_ = admission == Admission::kAdmitted;
-      if (!entered_) return EndAs(ClosingOf(admission));
+      entered_ = !refused.has_value();
+      if (!entered_) return EndAs(*refused);
     }
     Shake();
   }
@@ -330,7 +330,7 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
     if (error) return Shutdown();
     if (*http2_) down_frames_.Read({down_.data(), size}, [](const FrameHeader&) {});
     writing_ = true;
-    deadline_ = absl::Now() + home_.stalled;
+    deadline_ = absl::Now() + home_.options->stalled;
     asio::async_write(client_, asio::buffer(down_.data(), size),
                       [self = this->shared_from_this(), size](error_code failed, size_t) {
                         self->writing_ = false;
@@ -405,17 +405,6 @@ class StreamRelay : public Relay, public std::enable_shared_from_this<StreamRela
 Peer PeerAt(const asio::ip::address& address, uint16_t port) {
   const std::string text = TextOf(address, port);
   return {.address = text, .host = NetworkOf(text), .certificate = ""};
-}
-
-Closing ClosingOf(Admission admission) {
-  switch (admission) {
-    case Admission::kTooMany:
-      return Closing::kTooMany;
-    case Admission::kTooManyOfHost:
-      return Closing::kTooManyOfHost;
-    default:
-      return Closing::kSpent;
-  }
 }
 
 std::shared_ptr<Relay> MakeRelay(tcp::socket socket, Peer peer, bool proxied,

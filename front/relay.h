@@ -22,9 +22,7 @@ namespace dpledger::front {
 // What the relays of a front share. Everything in it outlives them.
 struct RelayHome {
   PeerTable* peers;
-  AllowanceOptions allowance;
-  absl::Duration handshake;
-  absl::Duration stalled;
+  const FrontOptions* options;
   Door http2;
   Door http1;
   // Says why a connection was ended, and what the words for it do not say.
@@ -41,14 +39,10 @@ class Relay {
   // Ends the connection if its time is up, or if its client's certificate is not good by `tls`,
   // what handshakes go by now; null in plain text.
   virtual void Look(absl::Time now, const boost::asio::ssl::context* tls) = 0;
-  virtual void End() = 0;
 };
 
 // Who is at that address. Neither encrypted nor with a certificate.
 Peer PeerAt(const boost::asio::ip::address& address, uint16_t port);
-
-// Why a connection that is not admitted is turned away.
-Closing ClosingOf(Admission admission);
 
 // `tls` null: plain text. The connection has entered `home->peers` under peer.host, and leaves it
 // when the relay is destroyed. `proxied`: it begins with a PROXY header, and is its client's.

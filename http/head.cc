@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
+#include "base/hex.h"
 #include "base/utf8.h"
+#include "boost/beast/http/status.hpp"
 
 namespace dpledger::http {
 namespace {
@@ -92,82 +94,12 @@ std::optional<Refusal> CheckFraming(const Headers& headers, bool http_1_0) {
   return std::nullopt;
 }
 
-int HexDigit(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  const char lower = absl::ascii_tolower(static_cast<unsigned char>(digit));
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-std::optional<std::string> Decode(std::string_view path) {
-  std::string decoded;
-  decoded.reserve(path.size());
-  for (size_t i = 0; i < path.size(); ++i) {
-    char byte = path[i];
-    if (byte == '%') {
-      const int high = i + 2 < path.size() ? HexDigit(path[i + 1]) : -1;
-      const int low = i + 2 < path.size() ? HexDigit(path[i + 2]) : -1;
-      if (high < 0 || low < 0) return std::nullopt;
-      byte = static_cast<char>(high * 16 + low);
-      if (byte == '/' || byte == '.') return std::nullopt;
-      i += 2;
-    }
-    if (byte == '\\' || IsControl(byte)) return std::nullopt;
-    decoded += byte;
-  }
-  return decoded;
-}
-
-const char* ReasonPhrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 204:
-      return "No Content";
-    case 304:
-      return "Not Modified";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 417:
-      return "Expectation Failed";
-    case 421:
-      return "Misdirected Request";
-    case 422:
-      return "Unprocessable Content";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 499:
-      return "Client Closed Request";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Status";
-  }
+// As RFC 9110 names them; Beast has two of its predecessor's names.
+std::string ReasonPhrase(int status) {
+  if (status == 413) return "Content Too Large";
+  if (status == 422) return "Unprocessable Content";
+  return std::string(
+      boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status)));
 }
 
 }  // namespace
@@ -205,11 +137,31 @@ std::optional<Refusal> CheckHead(std::string_view head, const HeadLimits& limits
   return CheckFraming(headers, first_line.back() == '0');
 }
 
+std::optional<std::string> PercentDecode(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const absl::StatusOr<std::string> byte = HexDecode(text.substr(i + 1, 2));
+    if (!byte.ok() || byte->size() != 1) return std::nullopt;
+    decoded += *byte;
+    i += 2;
+  }
+  return decoded;
+}
+
 std::optional<Target> ParseTarget(std::string_view target) {
   if (target.empty() || target.front() != '/') return std::nullopt;
   const size_t mark = target.find('?');
-  std::optional<std::string> path = Decode(target.substr(0, mark));
-  if (!path.has_value() || !IsUtf8(*path)) return std::nullopt;
+  const std::string written = absl::AsciiStrToLower(ToAbsl(target.substr(0, mark)));
+  std::optional<std::string> path = PercentDecode(target.substr(0, mark));
+  if (absl::StrContains(written, "%2f") || absl::StrContains(written, "%2e") || !path.has_value() ||
+      absl::StrContains(*path, '\\') || std::any_of(path->begin(), path->end(), IsControl) ||
+      !IsUtf8(*path)) {
+    return std::nullopt;
+  }
   for (size_t begin = 1; begin <= path->size();) {
     const size_t end = std::min(path->find('/', begin), path->size());
     const std::string_view segment = std::string_view(*path).substr(begin, end - begin);

@@ -43,6 +43,9 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
+// Decoded once; nothing where a percent sign stands without two hexadecimal digits.
+std::optional<std::string> PercentDecode(std::string_view text);
+
 // Reads "/a/b%20c?query". Refused (nothing): another form than this one; a path that has, after
 // decoding once, an empty segment before its last one, "." or "..", '\\', a control character or
 // bytes that are not UTF-8; a percent sign without two hexadecimal digits, or one that hides '/',

@@ -9,7 +9,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -50,19 +49,18 @@ std::string TextOf(const asio::ip::tcp::endpoint& endpoint) {
                                     : absl::StrCat(ip, ":", endpoint.port());
 }
 
-}  // namespace
-
-class Server::Impl {
+class ListeningServer final : public Server {
  public:
-  Impl(const ServerOptions& options, Handler handler, const Log* log)
+  ListeningServer(const ServerOptions& options, Handler handler, const Log* log)
       : log_(*log), shared_(std::make_shared<Connections>(options, std::move(handler), log)) {}
+  ~ListeningServer() override { Close(absl::InfinitePast()); }
 
   absl::Status Listen();
   void Run();
-  void Serve(int descriptor, std::string peer, std::string host);
-  void Close(absl::Time deadline);
-  std::string address() const { return address_; }
-  size_t connections() const { return shared_->size(); }
+  void Serve(int descriptor, std::string peer, std::string host) override;
+  void Close(absl::Time deadline) override;
+  std::string address() const override { return address_; }
+  size_t connections() const override { return shared_->size(); }
 
  private:
   void Accept();
@@ -78,7 +76,7 @@ class Server::Impl {
   std::vector<std::thread> threads_;
 };
 
-absl::Status Server::Impl::Listen() {
+absl::Status ListeningServer::Listen() {
   const std::string& asked = shared_->options().address;
   if (asked.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const asio::ip::tcp::endpoint endpoint, ParseAddress(asked));
@@ -95,7 +93,7 @@ absl::Status Server::Impl::Listen() {
   return absl::OkStatus();
 }
 
-void Server::Impl::Run() {
+void ListeningServer::Run() {
   if (!address_.empty()) {
     asio::post(strand_, [this] { Accept(); });
   }
@@ -106,7 +104,7 @@ void Server::Impl::Run() {
   }
 }
 
-void Server::Impl::Accept() {
+void ListeningServer::Accept() {
   acceptor_.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
     if (shared_->stopping() || error == asio::error::operation_aborted) return;
     if (!error) {
@@ -126,7 +124,7 @@ void Server::Impl::Accept() {
   });
 }
 
-void Server::Impl::Serve(int descriptor, std::string peer, std::string host) {
+void ListeningServer::Serve(int descriptor, std::string peer, std::string host) {
   int domain = AF_INET;
   socklen_t size = sizeof(domain);
   getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size);
@@ -145,7 +143,7 @@ void Server::Impl::Serve(int descriptor, std::string peer, std::string host) {
   shared_->Take(std::move(socket), std::move(peer), std::move(host));
 }
 
-void Server::Impl::Close(absl::Time deadline) {
+void ListeningServer::Close(absl::Time deadline) {
   if (threads_.empty()) return;
   asio::post(strand_, [this] {
     error_code ignored;
@@ -158,25 +156,14 @@ void Server::Impl::Close(absl::Time deadline) {
   threads_.clear();
 }
 
-Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Server::~Server() { Close(absl::InfinitePast()); }
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Handler handler,
                                                       const Log* log) {
-  auto impl = std::make_shared<Impl>(options, std::move(handler), log);
-  RETURN_IF_ERROR(impl->Listen());
-  impl->Run();
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  auto server = std::make_unique<ListeningServer>(options, std::move(handler), log);
+  RETURN_IF_ERROR(server->Listen());
+  server->Run();
+  return server;
 }
-
-std::string Server::address() const { return impl_->address(); }
-
-void Server::Serve(int descriptor, std::string peer, std::string host) {
-  impl_->Serve(descriptor, std::move(peer), std::move(host));
-}
-
-size_t Server::connections() const { return impl_->connections(); }
-
-void Server::Close(absl::Time deadline) { impl_->Close(deadline); }
 
 }  // namespace dpledger::http

@@ -58,27 +58,21 @@ class Server {
   // system's error if it cannot be listened on. `log` must outlive the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        Handler handler, const Log* log);
-  ~Server();  // Close(InfinitePast)
+  virtual ~Server() = default;  // Close(InfinitePast)
 
   // The host as asked and the port that was taken; empty without a listener.
-  std::string address() const;
+  virtual std::string address() const = 0;
 
   // Serves a connected stream socket, which the server owns from here on. `peer` is what requests
   // tell of who sent them; `host` is whose share of connections and bodies they take. An empty host
   // is nobody's: it takes of what there is for all.
-  void Serve(int descriptor, std::string peer, std::string host);
+  virtual void Serve(int descriptor, std::string peer, std::string host) = 0;
 
-  size_t connections() const;
+  virtual size_t connections() const = 0;
 
   // Takes no new connection, ends the idle ones, and lets each of the others finish the answer
   // under way; cancels what is left at `deadline`. The handler is not called after this. Once.
-  void Close(absl::Time deadline);
-
- private:
-  class Impl;
-  explicit Server(std::shared_ptr<Impl> impl);
-
-  const std::shared_ptr<Impl> impl_;
+  virtual void Close(absl::Time deadline) = 0;
 };
 
 }  // namespace dpledger::http
