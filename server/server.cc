@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "ledger_store/evidence/signing_key_file.h"
 #include "ledger_store/store.h"
 #include "merkle/authenticator.h"
+#include "registry/signing_key_file.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/questions/signed_root.h"
 #include "server/questions/stored_history.h"
@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   const ReceiptSigner receipts(key, notary->OwnKey().name);
   std::unique_ptr<Server> server(
       new Server(options, std::move(store), std::move(notary), *key, receipts, log));
-  RETURN_IF_ERROR(server->OpenDoors(options, *key));
+  RETURN_IF_ERROR(server->OpenDoors(options));
   return server;
 }
 
@@ -143,7 +143,7 @@ absl::Status Server::CheckName(const std::string& dataset, const CallContext& ca
   return absl::OkStatus();
 }
 
-void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
+void Server::OpenLists() {
   Authorizer* const authorizer = authorizer_ != nullptr ? authorizer_.get() : callers_.get();
   const auto may = [authorizer](Permission permission) {
     return [authorizer, permission](const Caller& caller, const std::string& ledger) {
@@ -154,9 +154,7 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
     };
   };
   may_list_ = may(Permission::kList);
-  lists_ = std::make_unique<ListingService>(
-      &tail_, &index_, &totals_, &notes_, may_list_,
-      std::make_shared<const merkle::Authenticator>(key, TokenCipher::NewPurpose()));
+  lists_ = std::make_unique<ListingService>(&tail_, &index_, &totals_, &notes_, may_list_);
   lists_->Know([this, authorizer](const Caller& caller) -> std::optional<ServerState> {
     if (authorizer != nullptr &&
         !authorizer->Decide(caller, Permission::kAdminister, Resource()).ok())
@@ -202,23 +200,25 @@ void Server::OpenLists(const merkle::Ed25519PrivateKey& key) {
   summariser_.Start();
 }
 
-absl::Status Server::OpenDoors(const ServerOptions& options, const merkle::Ed25519PrivateKey& key) {
+absl::Status Server::OpenDoors(const ServerOptions& options) {
   front::FrontOptions front = options.front;
   ASSIGN_OR_RETURN(front.max_connections,
                    front::ConnectionsFor(front.max_connections, MostDescriptors(),
                                          kReservedDescriptors + kStoreDescriptors));
   ASSIGN_OR_RETURN(front_, front::Front::Listen(front, &log_));
+  const auto find = [front = front_.get()](const std::string& peer) { return front->Find(peer); };
   if (options.identity.on) {
-    const auto find = [front = front_.get()](const std::string& peer) { return front->Find(peer); };
     ASSIGN_OR_RETURN(callers_,
                      Callers::Open(options.identity, find, store_.get(), Clock::System(), &log_));
     record_ = std::make_unique<AccessRecord>(store_.get(), Clock::System(), &log_);
     admin_ = std::make_unique<AdminService>(&callers_->tokens(), Clock::System(),
                                             AccessHistory(store_.get(), signing_.get()));
   }
-  OpenLists(key);
+  OpenLists();
+  DeskOptions desk = options.desk;
+  desk.address_of = [find](const Credentials& call) { return AddressOf(find, call); };
   desk_ = std::make_unique<Desk>(
-      options.desk,
+      desk,
       Services{&ledgers_, &accounting_, &audit_, lists_.get(), &statements_, &recompute_,
                admin_.get()},
       callers_.get(), authorizer_ != nullptr ? authorizer_.get() : callers_.get(), &log_);

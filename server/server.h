@@ -57,7 +57,7 @@ struct ServerOptions {
   absl::Duration dial_every = absl::Seconds(10);  // whether the front accepts
   SigningOptions signing;
   AccountingLimits accounting;
-  SummaryOptions summaries;
+  bool summaries = true;       // false: none are computed; lists show no ε
   RecomputeOptions recompute;  // shared_store is the server's to say
 };
 
@@ -87,11 +87,11 @@ class Server {
   void Stop(absl::Time deadline);
 
  private:
-  absl::Status OpenDoors(const ServerOptions& options, const merkle::Ed25519PrivateKey& key);
+  absl::Status OpenDoors(const ServerOptions& options);
   // For backups, if the store is in a folder. Without it the server serves all the same.
   void OpenSnapshotDoor(const std::string& store_folder);
   // The services' knowledge of all ledgers, which the desk's rows need.
-  void OpenLists(const merkle::Ed25519PrivateKey& key);
+  void OpenLists();
   // Of a ledger's data set that is to be made.
   absl::Status CheckName(const std::string& dataset, const CallContext& call);
   void CheckReadiness();

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/absl_view.h"
@@ -16,6 +17,7 @@
 #include "events/proto_json.h"
 #include "events/wire_errors.h"
 #include "http/gzip.h"
+#include "http/head.h"
 #include "server/desk/desk.h"
 #include "server/http_door/connect_error.h"
 
@@ -124,23 +126,8 @@ absl::Status ReadConnectVersion(const http::Request& request) {
   return Invalid("connect-protocol-version", "must be 1");
 }
 
-std::optional<std::string> DecodeQuery(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%') {
-      unsigned byte = 0;
-      const std::string_view digits = text.substr(i + 1, 2);
-      if (digits.size() != 2 || !absl::SimpleHexAtoi(ToAbsl(digits), &byte) || digits[0] == '+' ||
-          digits[0] == '-') {
-        return std::nullopt;
-      }
-      out += static_cast<char>(byte);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
+std::optional<std::string> DecodeQuery(absl::string_view text) {
+  return http::PercentDecode(absl::StrReplaceAll(text, {{"+", " "}}));
 }
 
 // Each name once.
@@ -149,8 +136,8 @@ std::optional<std::map<std::string, std::string>> ReadQuery(const std::string& q
   for (const absl::string_view pair : absl::StrSplit(query, '&', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> halves =
         absl::StrSplit(pair, absl::MaxSplits('=', 1));
-    const auto name = DecodeQuery(FromAbsl(halves.first));
-    auto value = DecodeQuery(FromAbsl(halves.second));
+    const auto name = DecodeQuery(halves.first);
+    auto value = DecodeQuery(halves.second);
     if (!name.has_value() || !value.has_value() ||
         !values.emplace(*name, *std::move(value)).second) {
       return std::nullopt;

@@ -34,17 +34,8 @@ constexpr std::array<const char*, 17> kCodes = {
 
 constexpr size_t kUnknown = 2;
 
-const char* TypeOf(CallKind kind) {
-  switch (kind) {
-    case CallKind::kUnary:
-      return "unary";
-    case CallKind::kServerStream:
-      return "server_stream";
-    case CallKind::kBidirectional:
-      return "bidi_stream";
-  }
-  return "unary";
-}
+// By their numbers.
+constexpr std::array<const char*, 3> kTypes = {"unary", "server_stream", "bidi_stream"};
 
 // The fields of a response that are its answer.
 std::vector<const google::protobuf::FieldDescriptor*> AnswersOf(const Method& method) {
@@ -100,7 +91,7 @@ CallMetrics::CallMetrics(const std::vector<Method>& methods, prometheus::Registr
   for (size_t i = 0; i < methods.size(); ++i) {
     const Method& method = methods[i];
     OfMethod& of = methods_[i];
-    Labels labels = {{"grpc_type", TypeOf(method.kind)},
+    Labels labels = {{"grpc_type", kTypes[static_cast<size_t>(method.kind)]},
                      {"grpc_service", method.descriptor->service()->full_name()},
                      {"grpc_method", method.descriptor->name()}};
     of.started = &started.Add(labels);

@@ -13,6 +13,7 @@
 #include "events/proto_json.h"
 #include "events/unknown_fields.h"
 #include "identity/grant.h"
+#include "server/own_ledgers/note_log.h"
 #include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
@@ -146,8 +147,7 @@ class Search {
                                                    uint64_t end) {
     std::vector<std::string> entries;
     while (first + entries.size() < end) {
-      if (call_.cancelled && call_.cancelled()) return absl::CancelledError("the caller has gone");
-      if (absl::Now() > call_.deadline) return absl::DeadlineExceededError("the call's time is up");
+      RETURN_IF_ERROR(CheckWaiting(call_));
       const uint64_t from = first + entries.size();
       ASSIGN_OR_RETURN(
           std::vector<std::string> page,

@@ -1,14 +1,15 @@
 #include "server/own_ledgers/attention_notes.h"
 
 #include "base/status.h"
+#include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
 
 AttentionNotes::AttentionNotes(LedgerStore* store)
-    : log_(store, {"projects/attention/ledgers/notes", "attention", "note",
-                   "what was said of what needs attention; docs/dashboard.md"}),
-      take_([this](uint64_t sequence, const std::string& bytes) { return Take(sequence, bytes); }) {
-}
+    : log_(store,
+           NewOwnLedger("projects/attention/ledgers/notes", "attention", "note",
+                        "what was said of what needs attention; docs/dashboard.md"),
+           [this](uint64_t sequence, const std::string& bytes) { return Take(sequence, bytes); }) {}
 
 absl::Status AttentionNotes::Take(uint64_t sequence, const std::string& bytes) {
   v1::AttentionNote note;
@@ -19,7 +20,7 @@ absl::Status AttentionNotes::Take(uint64_t sequence, const std::string& bytes) {
 
 absl::Status AttentionNotes::AddTo(std::vector<v1::AttentionItem>& items, const CallContext& call) {
   absl::MutexLock lock(&mutex_);
-  RETURN_IF_ERROR(log_.Refresh(call, take_).status());
+  RETURN_IF_ERROR(log_.Refresh(call).status());
   for (v1::AttentionItem& item : items) {
     const auto note = notes_.find(item.id());
     if (note != notes_.end()) *item.mutable_note() = note->second;
@@ -30,7 +31,7 @@ absl::Status AttentionNotes::AddTo(std::vector<v1::AttentionItem>& items, const 
 absl::Status AttentionNotes::Store(const v1::AttentionNote& note, const CallContext& call) {
   absl::MutexLock lock(&mutex_);
   return log_.Append(
-      call, "text", take_,
+      call, "text",
       [&](uint64_t) -> absl::StatusOr<const google::protobuf::Message*> { return &note; });
 }
 

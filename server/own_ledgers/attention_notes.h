@@ -34,7 +34,6 @@ class AttentionNotes {
 
   absl::Mutex mutex_;
   NoteLog log_ ABSL_GUARDED_BY(mutex_);
-  const NoteLog::Take take_;  // called with the mutex held
   std::unordered_map<std::string, v1::AttentionNote> notes_ ABSL_GUARDED_BY(mutex_);  // by item
 };
 

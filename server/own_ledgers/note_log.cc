@@ -1,7 +1,5 @@
 #include "server/own_ledgers/note_log.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -13,8 +11,6 @@ namespace {
 
 constexpr char kWriter[] = "server";
 constexpr int kMostTries = 16;  // each lost one is a note that another server has stored
-constexpr size_t kPageEntries = 1000;
-constexpr size_t kPageBytes = size_t{4} << 20;
 
 }  // namespace
 
@@ -36,32 +32,25 @@ absl::Status ReadNote(const std::string& ledger, uint64_t sequence, const std::s
   return absl::DataLossError(absl::StrCat(ledger, ": entry ", sequence, ": ", read.message()));
 }
 
-absl::StatusOr<uint64_t> NoteLog::Refresh(const CallContext& call, const Take& take) {
-  const absl::StatusOr<v1::Ledger> ledger = store_.Get(kind_.ledger, kNoWriters);
-  if (absl::IsNotFound(ledger.status())) return 0;
-  RETURN_IF_ERROR(ledger.status());
-  while (read_ < ledger->size()) {
+absl::StatusOr<uint64_t> NoteLog::Refresh(const CallContext& call) {
+  const absl::StatusOr<v1::Ledger> found = store_.Get(ledger(), kNoWriters);
+  if (absl::IsNotFound(found.status())) return 0;
+  RETURN_IF_ERROR(found.status());
+  const auto take_next = [&](const std::string& bytes) -> absl::Status {
     RETURN_IF_ERROR(CheckWaiting(call));
-    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
-                     store_.Read(kind_.ledger, read_, kPageEntries, kPageBytes));
-    if (entries.empty())
-      return absl::DataLossError(absl::StrCat(kind_.ledger, ": has no entry ", read_));
-    for (const std::string& bytes : entries) {
-      RETURN_IF_ERROR(take(read_, bytes));
-      ++read_;
-    }
-  }
+    RETURN_IF_ERROR(take_(read_, bytes));
+    ++read_;
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(store_.ForEachEntry(ledger(), read_, found->size(), take_next));
   return read_;
 }
 
-absl::Status NoteLog::Append(const CallContext& call, const char* field, const Take& take,
-                             const Make& make) {
+absl::Status NoteLog::Append(const CallContext& call, const char* field, const Make& make) {
   for (int i = 0; i < kMostTries; ++i) {
-    ASSIGN_OR_RETURN(uint64_t size, Refresh(call, take));
+    ASSIGN_OR_RETURN(uint64_t size, Refresh(call));
     if (size == 0) {
-      RETURN_IF_ERROR(
-          store_.Create(NewOwnLedger(kind_.ledger, kind_.what, kind_.unit, kind_.description))
-              .status());
+      RETURN_IF_ERROR(store_.Create(first_).status());
       size = 1;
     }
     ASSIGN_OR_RETURN(const google::protobuf::Message* const note, make(size));
@@ -75,8 +64,7 @@ absl::Status NoteLog::Append(const CallContext& call, const char* field, const T
 }
 
 absl::StatusOr<bool> NoteLog::Store(const std::string& json, uint64_t size) {
-  v1::AppendBatchRequest batch =
-      NoteBatch(kind_.ledger, kWriter, absl::StrCat("entry-", size), {json});
+  v1::AppendBatchRequest batch = NoteBatch(ledger(), kWriter, absl::StrCat("entry-", size), {json});
   batch.set_expected_sequence(size);
   const absl::Status stored = store_.Append(std::move(batch)).status();
   const std::string reason = ReasonOf(stored).reason;

@@ -23,36 +23,30 @@ absl::Status ReadNote(const std::string& ledger, uint64_t sequence, const std::s
 
 class NoteLog {
  public:
-  // Of NewOwnLedger.
-  struct Kind {
-    std::string ledger;
-    std::string what;
-    std::string unit;
-    std::string description;
-  };
-  // `store` must outlive the object.
-  NoteLog(LedgerStore* store, Kind kind) : store_(*store), kind_(std::move(kind)) {}
-
-  const std::string& ledger() const { return kind_.ledger; }
-
-  // Calls `take` with the entries that have come since the last call, in their order; one that it
-  // refuses is the next one again. The ledger's size; 0: it was never made. DEADLINE_EXCEEDED and
-  // CANCELLED as the call says.
+  // `first` is of NewOwnLedger. `take` gets the entries in their order; one that it refuses is the
+  // next one again. `store` must outlive the object.
   using Take = std::function<absl::Status(uint64_t sequence, const std::string& bytes)>;
-  absl::StatusOr<uint64_t> Refresh(const CallContext& call, const Take& take);
+  NoteLog(LedgerStore* store, v1::CreateLedgerRequest first, Take take)
+      : store_(*store), first_(std::move(first)), take_(std::move(take)) {}
+
+  const std::string& ledger() const { return first_.name(); }
+
+  // Takes the entries that have come since the last call. The ledger's size; 0: it was never made.
+  // DEADLINE_EXCEEDED and CANCELLED as the call says.
+  absl::StatusOr<uint64_t> Refresh(const CallContext& call);
 
   // Appends the note that `make` makes for its number, and makes the ledger if there is none; again
-  // with a later number, after `take` has had what other servers have stored. INVALID_ARGUMENT
-  // naming `field` if the note is too long; ABORTED.
+  // with a later number, after taking what other servers have stored. INVALID_ARGUMENT naming
+  // `field` if the note is too long; ABORTED.
   using Make = std::function<absl::StatusOr<const google::protobuf::Message*>(uint64_t number)>;
-  absl::Status Append(const CallContext& call, const char* field, const Take& take,
-                      const Make& make);
+  absl::Status Append(const CallContext& call, const char* field, const Make& make);
 
  private:
   absl::StatusOr<bool> Store(const std::string& json, uint64_t size);
 
   LedgerStore& store_;
-  const Kind kind_;
+  const v1::CreateLedgerRequest first_;
+  const Take take_;
   uint64_t read_ = 0;  // entries
 };
 

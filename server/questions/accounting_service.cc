@@ -92,7 +92,7 @@ absl::StatusOr<v1::ComputeEpsilonResponse> AccountingService::EpsilonTogether(
                    subjects_.GatherAll(ledgers, /*group_size=*/0, limits));
   v1::ComputeEpsilonRequest request;
   request.set_delta(delta);
-  return questions::AnswerEpsilon(subject, request, limits);
+  return questions::Answer(subject, request, limits);
 }
 
 absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(

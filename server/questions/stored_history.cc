@@ -1,6 +1,5 @@
 #include "server/questions/stored_history.h"
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
@@ -33,15 +32,7 @@ absl::Status DoesNotFit(const v1::Ledger& ledger, absl::string_view what) {
 }
 
 absl::StatusOr<merkle::CompactTree> TreeOf(const v1::StoredHistory& table) {
-  const std::string& bytes = table.frontier();
-  constexpr size_t kHashBytes = sizeof(merkle::Hash);
-  if (bytes.size() % kHashBytes != 0) return absl::DataLossError("frontier: is cut off");
-  std::vector<merkle::Hash> frontier(bytes.size() / kHashBytes);
-  for (size_t i = 0; i < frontier.size(); ++i) {
-    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(i * kHashBytes), kHashBytes,
-                frontier[i].begin());
-  }
-  return merkle::CompactTree::FromFrontier(table.size(), std::move(frontier));
+  return merkle::CompactTree::FromFrontier(table.size(), table.frontier());
 }
 
 // The entry itself, or the one that it copies.
@@ -204,9 +195,7 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
   v1::StoredHistory table;
   table.set_version(kVersion);
   table.set_size(history.tree.size());
-  for (const merkle::Hash& subtree : history.tree.frontier()) {
-    table.mutable_frontier()->append(merkle::ToBytes(subtree));
-  }
+  table.set_frontier(history.tree.FrontierBytes());
   questions::ToTable(history.history(), table);
   for (const uint64_t sequence : reader.mechanism_sequences()) {
     table.add_mechanism_sequences(sequence);

@@ -78,7 +78,8 @@ absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subjec
                                                                 uint64_t group_size,
                                                                 const accountant::Limits& limits,
                                                                 const MayCount& may_count) {
-  ASSIGN_OR_RETURN(const questions::GivenEvents given, questions::GivenBy(subject));
+  ASSIGN_OR_RETURN(const accountant::History given,
+                   questions::HistoryOfEvents("events", subject.events()));
   std::vector<Lineage> named;
   size_t bytes = 0;  // held until the answer, whatever the cache drops
   for (const std::string& name : subject.ledgers()) {
@@ -102,7 +103,7 @@ absl::StatusOr<questions::Subject> SubjectSource::GatherChecked(const v1::Subjec
   questions::SubjectOptions options;
   options.group_size = group_size;
   options.given_events = static_cast<uint64_t>(subject.events_size());
-  if (options.given_events > 0) options.given = &given.history();
+  if (options.given_events > 0) options.given = &given;
   options.of_one_server = of_one_server_;
   std::vector<questions::Lineage> counted = lineages;
   if (of == Of::kDataset) questions::LeaveBudgetsOut(counted);

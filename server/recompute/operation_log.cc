@@ -12,7 +12,6 @@
 namespace dpledger::server {
 namespace {
 
-constexpr size_t kPageEntries = 1000;
 constexpr size_t kPageBytes = size_t{4} << 20;
 
 }  // namespace
@@ -25,16 +24,11 @@ OperationLog::OperationLog(std::string id) : ledger_(OperationLedger(id)) {}
 
 absl::Status OperationLog::Refresh(LedgerReader& store) {
   ASSIGN_OR_RETURN(const v1::Ledger ledger, store.Get(ledger_, kNoWriters));
-  while (read_ < ledger.size()) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> entries,
-                     store.Read(ledger_, read_, kPageEntries, kPageBytes));
-    if (entries.empty()) return absl::DataLossError(absl::StrCat(ledger_, ": has lost entries"));
-    for (const std::string& bytes : entries) {
-      RETURN_IF_ERROR(Take(read_, bytes));
-      ++read_;
-    }
-  }
-  return absl::OkStatus();
+  return store.ForEachEntry(ledger_, read_, ledger.size(), [this](const std::string& bytes) {
+    const absl::Status taken = Take(read_, bytes);
+    if (taken.ok()) ++read_;
+    return taken;
+  });
 }
 
 absl::Status OperationLog::Take(uint64_t sequence, const std::string& bytes) {

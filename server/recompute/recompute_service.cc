@@ -205,20 +205,13 @@ absl::StatusOr<RecomputeService::Operation*> RecomputeService::FindNamed(const s
 }
 
 absl::Status RecomputeService::Scan() {
-  std::string after;
-  while (true) {
-    ASSIGN_OR_RETURN(
-        const std::vector<v1::Ledger> page,
-        store_.List(std::string(kRecomputationsProject), after, kMostPage, kNoWriters));
-    for (const v1::Ledger& ledger : page) {
-      const std::string id = ledger.name().substr(OperationLedger("").size());
-      if (operations_.contains(id)) continue;
-      const absl::Status found = Find(id).status();
-      if (!found.ok() && !absl::IsNotFound(found)) return found;
-    }
-    if (page.size() < kMostPage) break;
-    after = page.back().name();
-  }
+  RETURN_IF_ERROR(store_.ForEach(
+      std::string(kRecomputationsProject), [&](const v1::Ledger& ledger) -> absl::Status {
+        const std::string id = ledger.name().substr(OperationLedger("").size());
+        if (operations_.contains(id)) return absl::OkStatus();
+        const absl::Status found = Find(id).status();
+        return absl::IsNotFound(found) ? absl::OkStatus() : found;
+      }));
   scanned_ = clock_.Now();
   return absl::OkStatus();
 }

@@ -18,7 +18,7 @@
 #include "events/unknown_fields.h"
 #include "ledger/request_rules.h"
 #include "ledger_store/evidence/log_reader.h"
-#include "merkle/stated_tree.h"
+#include "merkle/checkpoint.h"
 #include "questions/answers.h"
 #include "server/services/grants.h"
 

@@ -16,8 +16,8 @@
 #include "base/hex.h"
 #include "base/status.h"
 #include "ledger_store/evidence/registry.h"
-#include "ledger_store/evidence/signing_key_file.h"
 #include "ledger_store/evidence/start_check.h"
+#include "registry/signing_key_file.h"
 
 namespace dpledger::server {
 namespace {

@@ -26,26 +26,16 @@ double AsChance(double value) { return std::isnan(value) ? 1.0 : std::clamp(valu
 std::string InAHundred(double chance) { return UpperText(std::min(100.0, MulUp(100, chance))); }
 
 std::string Question(v1::Adjacency adjacency) {
-  switch (adjacency) {
-    case v1::REPLACE_ONE:
-      return "which of two values a record has";
-    case v1::ZERO_OUT:
-      return "whether a record contributed or was left blank";
-    default:
-      return "whether a record is among the data";
-  }
+  return adjacency == v1::REPLACE_ONE ? "which of two values a record has"
+         : adjacency == v1::ZERO_OUT  ? "whether a record contributed or was left blank"
+                                      : "whether a record is among the data";
 }
 
 // Whom an alarm is rightly about.
 std::string Found(v1::Adjacency adjacency) {
-  switch (adjacency) {
-    case v1::REPLACE_ONE:
-      return "of those that have the value looked for";
-    case v1::ZERO_OUT:
-      return "of those that contributed";
-    default:
-      return "of those that are among them";
-  }
+  return adjacency == v1::REPLACE_ONE ? "of those that have the value looked for"
+         : adjacency == v1::ZERO_OUT  ? "of those that contributed"
+                                      : "of those that are among them";
 }
 
 bool MayBeShort(const v1::AnswerDetails& details) {

@@ -15,14 +15,6 @@ namespace {
 
 constexpr size_t kMostTexts = 20, kMostNames = 5, kMostLines = 50, kMostSchemes = 10;
 
-std::string Names(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMostNames);
-  std::string text =
-      absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", ");
-  if (names.size() > shown) absl::StrAppend(&text, " and ", names.size() - shown, " more");
-  return text;
-}
-
 struct SchemeWords {
   std::string operator()(const accountant::FullBatch&) const { return "every record"; }
   std::string operator()(const accountant::PoissonSampling& scheme) const {
@@ -114,6 +106,14 @@ void SectionBuilder::AddTable(v1::Statement::Table table) {
   *sections_.back().mutable_table() = std::move(table);
 }
 
+std::string Names(const std::vector<std::string>& names, size_t most) {
+  const size_t shown = std::min(names.size(), most);
+  std::string text =
+      absl::StrJoin(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", ");
+  if (names.size() > shown) absl::StrAppend(&text, " and ", names.size() - shown, " more");
+  return text;
+}
+
 std::string Grouped(const Facts& facts, const TextOfLedger& text) {
   std::map<std::string, std::vector<std::string>> by_text;
   for (const LedgerFacts& ledger : facts.ledgers) {
@@ -123,7 +123,8 @@ std::string Grouped(const Facts& facts, const TextOfLedger& text) {
   std::vector<std::string> lines;
   for (const auto& [said, names] : by_text) {
     lines.push_back(absl::StrCat(said.empty() ? "not stated" : said, " (in ",
-                                 Counted(names.size(), "ledger"), ": ", Names(names), ")"));
+                                 Counted(names.size(), "ledger"), ": ", Names(names, kMostNames),
+                                 ")"));
     if (lines.size() < kMostTexts) continue;
     lines.push_back(absl::StrCat("and ", by_text.size() - kMostTexts, " more that differ"));
     break;

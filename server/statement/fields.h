@@ -32,6 +32,8 @@ using TextOfLedger = std::function<std::string(const LedgerFacts&)>;
 // with the ledgers that say it; "not stated" for those that say nothing. Empty if none says
 // anything. At most 20 lines, and 5 names in each.
 std::string Grouped(const Facts& facts, const TextOfLedger& text);
+// "a, b and 3 more".
+std::string Names(const std::vector<std::string>& names, size_t most);
 // A line for each ledger that has something to say, with its name before it if there are several.
 // At most 50 lines.
 std::string Listed(const Facts& facts, const TextOfLedger& text);

@@ -1,28 +1,18 @@
 #include "server/statement/page_parts.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "server/statement/words.h"
 
 namespace dpledger::server::statement {
 
 std::string SourceWords(v1::Statement::Source source) {
-  switch (source) {
-    case v1::Statement::DECLARED:
-      return "declared";
-    case v1::Statement::RECORDED:
-      return "recorded";
-    case v1::Statement::COMPUTED:
-      return "computed";
-    case v1::Statement::NOT_STATED:
-      return "not stated";
-    case v1::Statement::STATED:
-      return "stated";
-    case v1::Statement::NOT_APPLICABLE:
-      return "does not apply";
-    default:
-      return "";
-  }
+  if (source == v1::Statement::SOURCE_UNSPECIFIED) return "";
+  if (source == v1::Statement::NOT_APPLICABLE) return "does not apply";
+  return absl::AsciiStrToLower(
+      absl::StrReplaceAll(v1::Statement::Source_Name(source), {{"_", " "}}));
 }
 
 std::string TimeText(const v1::Statement& statement) {

@@ -14,6 +14,7 @@
 #include "events/unknown_fields.h"
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/tlog_proof.h"
+#include "server/own_ledgers/own_ledgers.h"
 
 namespace dpledger::server {
 namespace {
@@ -63,10 +64,10 @@ absl::Status NotThere(uint64_t number) {
 StatementRegister::StatementRegister(LedgerStore* store, SignedLogs* logs)
     : store_(*store),
       logs_(*logs),
-      log_(store, {kRegisterLedger, "statements", "statement",
-                   "statements that were issued; docs/statements.md"}),
-      take_([this](uint64_t sequence, const std::string& bytes) { return Take(sequence, bytes); }) {
-}
+      log_(store,
+           NewOwnLedger(kRegisterLedger, "statements", "statement",
+                        "statements that were issued; docs/statements.md"),
+           [this](uint64_t sequence, const std::string& bytes) { return Take(sequence, bytes); }) {}
 
 absl::Status StatementRegister::Take(uint64_t sequence, const std::string& bytes) {
   ASSIGN_OR_RETURN(const v1::StatementNote note, NoteOf(sequence, bytes));
@@ -82,7 +83,7 @@ absl::Status StatementRegister::Take(uint64_t sequence, const std::string& bytes
 
 absl::StatusOr<uint64_t> StatementRegister::Refresh(const CallContext& call) {
   absl::MutexLock lock(&mutex_);
-  return log_.Refresh(call, take_);
+  return log_.Refresh(call);
 }
 
 absl::Status StatementRegister::Enter(
@@ -90,7 +91,7 @@ absl::Status StatementRegister::Enter(
     const CallContext& call) {
   v1::StatementNote note;
   absl::MutexLock lock(&mutex_);
-  return log_.Append(call, "issuer", take_,
+  return log_.Append(call, "issuer",
                      [&](uint64_t number) -> absl::StatusOr<const google::protobuf::Message*> {
                        ASSIGN_OR_RETURN(*note.mutable_issued(), make(number));
                        return &note;
@@ -126,14 +127,14 @@ absl::StatusOr<v1::IssuedStatement> StatementRegister::Withdraw(
   withdrawal.set_caller(call.NameInEntries());
   withdrawal.mutable_time()->set_seconds(absl::ToUnixSeconds(now));
   absl::MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(const uint64_t size, log_.Refresh(call, take_));
+  ASSIGN_OR_RETURN(const uint64_t size, log_.Refresh(call));
   if (size == 0) return NotThere(request.number());
   const NoteLog::Make withdraw =
       [&](uint64_t end) -> absl::StatusOr<const google::protobuf::Message*> {
     RETURN_IF_ERROR(CheckStands(request, end, statement));
     return &note;
   };
-  RETURN_IF_ERROR(log_.Append(call, "reason", take_, withdraw));
+  RETURN_IF_ERROR(log_.Append(call, "reason", withdraw));
   *statement.mutable_withdrawal() = withdrawal;
   return statement;
 }

@@ -63,7 +63,6 @@ class StatementRegister {
   SignedLogs& logs_;
   absl::Mutex mutex_;
   NoteLog log_ ABSL_GUARDED_BY(mutex_);
-  const NoteLog::Take take_;  // called with the mutex held
   // By the document's hash, in 32 bytes: some 200 bytes a statement.
   std::unordered_map<std::string, uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<uint64_t, v1::StatementWithdrawal> withdrawals_ ABSL_GUARDED_BY(mutex_);

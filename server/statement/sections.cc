@@ -38,6 +38,15 @@ std::string CountedEntries(const Facts& facts) {
   return absl::StrCat(CountText(entries), entries == 1 ? " entry" : " entries");
 }
 
+using Declared = const std::string& (v1::Declaration::*)() const;
+void AddDeclared(const Facts& facts, const std::string& name, const std::string& label,
+                 Declared field, const std::string& open, SectionBuilder& builder) {
+  builder.AddOrOpen(
+      name, label,
+      Grouped(facts, [&](const LedgerFacts& one) { return Shown((one.declaration().*field)()); }),
+      kDeclared, open);
+}
+
 // ---- 1. Setting ----
 
 void AddSetting(const Facts& facts, SectionBuilder& builder) {
@@ -49,10 +58,8 @@ void AddSetting(const Facts& facts, SectionBuilder& builder) {
   builder.Add("trusted_parties", "Who adds the noise, and who is trusted with the data",
               "not stated in the ledger; the trainer could say it in the ledger's description",
               kNotStated);
-  builder.AddOrOpen(
-      "description", "In the trainer's own words",
-      Grouped(facts, [](const auto& one) { return Shown(one.declaration().description()); }),
-      kDeclared, "not stated; the trainer could have written it in the declaration");
+  AddDeclared(facts, "description", "In the trainer's own words", &v1::Declaration::description,
+              "not stated; the trainer could have written it in the declaration", builder);
 }
 
 // ---- 2. What is protected ----
@@ -67,14 +74,9 @@ std::string ParametersWords(v1::Parameters parameters) {
 
 void AddUnit(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("2. What is protected");
-  builder.AddOrOpen(
-      "dataset", "Data set",
-      Grouped(facts, [](const auto& one) { return Shown(one.declaration().dataset()); }), kDeclared,
-      "not stated");
-  builder.AddOrOpen(
-      "unit_of_privacy", "Unit of privacy (what one record is)",
-      Grouped(facts, [](const auto& one) { return Shown(one.declaration().unit_of_privacy()); }),
-      kDeclared, "not stated");
+  AddDeclared(facts, "dataset", "Data set", &v1::Declaration::dataset, "not stated", builder);
+  AddDeclared(facts, "unit_of_privacy", "Unit of privacy (what one record is)",
+              &v1::Declaration::unit_of_privacy, "not stated", builder);
   builder.AddOrOpen(
       "adjacency", "Neighbouring data sets differ in this",
       Grouped(facts, [](const auto& one) { return AdjacencyWords(one.declaration().adjacency()); }),
@@ -119,12 +121,10 @@ bool AllAre(const Facts& facts, v1::Parameters parameters) {
 
 void AddReleased(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("3. What is released");
-  builder.AddOrOpen(
-      "released", "What is released",
-      Grouped(facts, [](const auto& one) { return Shown(one.declaration().released()); }),
-      kDeclared,
-      "not stated; the trainer could have declared it. The accounting counts every noised sum as "
-      "released");
+  AddDeclared(facts, "released", "What is released", &v1::Declaration::released,
+              "not stated; the trainer could have declared it. The accounting counts every noised "
+              "sum as released",
+              builder);
   if (facts.ledgers.size() > 1) return;  // the table says it
   builder.AddOrOpen("rounds", "Rounds that released something", Listed(facts, RoundsText),
                     kRecorded, "not known: the entries cannot be accounted for");
@@ -337,11 +337,8 @@ std::string ConflictText(const LedgerFacts& ledger) {
     }
   }
   if (writers.empty()) return "";
-  const size_t shown = std::min<size_t>(writers.size(), 10);
-  return absl::StrCat(
-      "batches were refused whose releases are not in the record, of writer ",
-      absl::StrJoin(writers.begin(), writers.begin() + static_cast<ptrdiff_t>(shown), ", "),
-      writers.size() > shown ? absl::StrCat(" and ", writers.size() - shown, " more") : "");
+  return absl::StrCat("batches were refused whose releases are not in the record, of writer ",
+                      Names(writers, 10));
 }
 
 std::string OriginText(const LedgerFacts& ledger) {

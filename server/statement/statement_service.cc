@@ -15,7 +15,6 @@
 #include "ledger_store/evidence/log_reader.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
-#include "questions/answer_profile.h"
 #include "questions/answers.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/statement/attack.h"
@@ -36,23 +35,17 @@ constexpr size_t kMostIssuerBytes = 256;
 
 absl::Status CheckRequest(const v1::GetStatementRequest& request) {
   RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
-  switch (request.about_case()) {
-    case v1::GetStatementRequest::kLedger:
-      return events::CheckLedgerName("ledger", request.ledger());
-    case v1::GetStatementRequest::kDataset:
-      if (request.up_to_sequence() != 0) {
-        return FieldError("up_to_sequence", absl::StrCat("must be 0 unless a ledger is named, got ",
-                                                         request.up_to_sequence()));
-      }
-      if (request.dataset().empty() || request.dataset().size() > kMostDatasetBytes) {
-        return FieldError("dataset", absl::StrCat("must have 1 to ", kMostDatasetBytes,
-                                                  " bytes, got ", request.dataset().size()));
-      }
-      return absl::OkStatus();
-    case v1::GetStatementRequest::ABOUT_NOT_SET:
-      break;
+  if (request.has_ledger()) return events::CheckLedgerName("ledger", request.ledger());
+  if (!request.has_dataset()) return FieldError("ledger", "must be given, or a dataset");
+  if (request.up_to_sequence() != 0) {
+    return FieldError("up_to_sequence", absl::StrCat("must be 0 unless a ledger is named, got ",
+                                                     request.up_to_sequence()));
   }
-  return FieldError("ledger", "must be given, or a dataset");
+  if (request.dataset().empty() || request.dataset().size() > kMostDatasetBytes) {
+    return FieldError("dataset", absl::StrCat("must have 1 to ", kMostDatasetBytes, " bytes, got ",
+                                              request.dataset().size()));
+  }
+  return absl::OkStatus();
 }
 
 // What a statement says instead of a number. Other errors end the call: they say nothing of the
@@ -72,8 +65,7 @@ absl::Status Answer(const questions::Subject& subject, const v1::AccountingOptio
   v1::ComputeEpsilonRequest question;
   question.set_delta(facts.delta);
   *question.mutable_options() = options;
-  absl::StatusOr<v1::ComputeEpsilonResponse> epsilon =
-      questions::AnswerEpsilon(subject, question, limits);
+  absl::StatusOr<v1::ComputeEpsilonResponse> epsilon = questions::Answer(subject, question, limits);
   if (IsRefusal(epsilon.status())) {
     Refuse(epsilon.status(), facts.answer);
     return absl::OkStatus();
@@ -88,8 +80,7 @@ absl::Status Answer(const questions::Subject& subject, const v1::AccountingOptio
   *profile.mutable_options() = options;
   profile.add_priors(0.5);
   profile.add_type_one_errors(statement::kFalseAlarm);
-  absl::StatusOr<v1::ComputeProfileResponse> curve =
-      questions::AnswerProfile(subject, profile, limits);
+  absl::StatusOr<v1::ComputeProfileResponse> curve = questions::Answer(subject, profile, limits);
   if (curve.ok()) {
     facts.profile = *std::move(curve);
   } else if (!IsRefusal(curve.status())) {

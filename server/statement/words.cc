@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -110,16 +111,12 @@ std::string DayText(const google::protobuf::Timestamp& time) {
 }
 
 std::string AdjacencyWords(v1::Adjacency adjacency) {
-  switch (adjacency) {
-    case v1::ADD_OR_REMOVE_ONE:
-      return "one record is added or removed";
-    case v1::REPLACE_ONE:
-      return "one record is replaced by any other";
-    case v1::ZERO_OUT:
-      return "one record is replaced by one that contributes nothing";
-    default:
-      return "";
-  }
+  static const std::map<v1::Adjacency, const char*> kWords = {
+      {v1::ADD_OR_REMOVE_ONE, "one record is added or removed"},
+      {v1::REPLACE_ONE, "one record is replaced by any other"},
+      {v1::ZERO_OUT, "one record is replaced by one that contributes nothing"}};
+  const auto words = kWords.find(adjacency);
+  return words == kWords.end() ? "" : words->second;
 }
 
 }  // namespace dpledger::server::statement

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -51,6 +52,11 @@ std::optional<absl::Time> TimeFrom(const std::string& text) {
 
 // "90s", "3d", "1d12h".
 std::optional<absl::Duration> DurationFrom(const std::string& text) {
+  static const std::map<char, absl::Duration> kUnits = {{'s', absl::Seconds(1)},
+                                                        {'m', absl::Minutes(1)},
+                                                        {'h', absl::Hours(1)},
+                                                        {'d', absl::Hours(24)},
+                                                        {'w', absl::Hours(24 * 7)}};
   absl::Duration sum;
   size_t at = 0;
   while (at < text.size()) {
@@ -64,31 +70,60 @@ std::optional<absl::Duration> DurationFrom(const std::string& text) {
         !absl::SimpleAtod(text.substr(begin, at - begin), &number)) {
       return std::nullopt;
     }
-    switch (text[at++]) {
-      case 's':
-        sum += absl::Seconds(number);
-        break;
-      case 'm':
-        sum += absl::Minutes(number);
-        break;
-      case 'h':
-        sum += absl::Hours(number);
-        break;
-      case 'd':
-        sum += absl::Hours(24 * number);
-        break;
-      case 'w':
-        sum += absl::Hours(24 * 7 * number);
-        break;
-      default:
-        return std::nullopt;
-    }
+    const auto unit = kUnits.find(text[at++]);
+    if (unit == kUnits.end()) return std::nullopt;
+    sum += number * unit->second;
   }
   if (text.empty()) return std::nullopt;
   return sum;
 }
 
+struct Operator {
+  std::string_view spelling;
+  bool (*holds)(const FieldValue& value, const FieldValue& asked);  // none of ":"
+};
+
+// A spelling stands before what it begins with. A value that is not there is below all others.
+constexpr Operator kOperators[] = {
+    {"!=", [](const FieldValue& a, const FieldValue& b) { return a != b; }},
+    {"<=", [](const FieldValue& a, const FieldValue& b) { return a.index() != 0 && a <= b; }},
+    {">=", [](const FieldValue& a, const FieldValue& b) { return a >= b; }},
+    {"=", [](const FieldValue& a, const FieldValue& b) { return a == b; }},
+    {"<", [](const FieldValue& a, const FieldValue& b) { return a.index() != 0 && a < b; }},
+    {">", [](const FieldValue& a, const FieldValue& b) { return a > b; }},
+    {":", nullptr}};
+
 }  // namespace
+
+// One ledger's values, each made when it is first asked for: a filter of some hundred terms may ask
+// for one text as often.
+class Filter::Values {
+ public:
+  Values(const Listed& listed, const std::vector<const ListedField*>& fields)
+      : listed_(listed), fields_(fields), read_(fields.size()) {}
+
+  const FieldValue& Of(size_t field) {
+    std::optional<FieldValue>& value = read_[field].value;
+    if (!value.has_value()) value = fields_[field]->of(listed_);
+    return *value;
+  }
+  // Of a text that is there.
+  const std::string& LowerOf(size_t field) {
+    std::optional<std::string>& lower = read_[field].lower;
+    if (!lower.has_value())
+      lower = absl::AsciiStrToLower(ToAbsl(std::get<std::string_view>(Of(field))));
+    return *lower;
+  }
+
+ private:
+  struct Field {
+    std::optional<FieldValue> value;
+    std::optional<std::string> lower;
+  };
+  const Listed& listed_;
+  const std::vector<const ListedField*>& fields_;
+  absl::InlinedVector<Field, 4> read_;
+};
 
 class FilterParser {
  public:
@@ -101,7 +136,7 @@ class FilterParser {
     }
     SkipSpace();
     if (at_ == text_.size()) return Filter();
-    RETURN_IF_ERROR(Any().status());
+    ASSIGN_OR_RETURN(filter_.test_, Any());
     if (at_ < text_.size()) {
       return text_[at_] == ')' ? Wrong(at_, "there is no ( for this )")
                                : Wrong(at_, "must be AND, OR or the end");
@@ -110,48 +145,51 @@ class FilterParser {
   }
 
  private:
-  using Node = Filter::Node;
-  using Operator = Filter::Operator;
+  using Values = Filter::Values;
+  using Test = std::function<bool(Values& values)>;
 
-  // The nodes that these read are added; the index of the topmost is returned.
-  absl::StatusOr<size_t> Any() {
-    ASSIGN_OR_RETURN(size_t left, All());
-    while (Takes("OR")) {
-      ASSIGN_OR_RETURN(const size_t right, All());
-      left = Add({.kind = Node::Kind::kOr, .left = left, .right = right});
-    }
-    return left;
+  absl::StatusOr<Test> Any() {
+    return Joined("OR", true, [this] { return All(); });
+  }
+  absl::StatusOr<Test> All() {
+    return Joined("AND", false, [this] { return Term(); });
   }
 
-  absl::StatusOr<size_t> All() {
-    ASSIGN_OR_RETURN(size_t left, Term());
-    while (Takes("AND")) {
-      ASSIGN_OR_RETURN(const size_t right, Term());
-      left = Add({.kind = Node::Kind::kAnd, .left = left, .right = right});
-    }
-    return left;
+  // Terms with `word` between them: one that is `decides` decides.
+  template <typename Read>
+  absl::StatusOr<Test> Joined(std::string_view word, bool decides, const Read& read) {
+    std::vector<Test> terms;
+    do {
+      ASSIGN_OR_RETURN(Test term, read());
+      terms.push_back(std::move(term));
+    } while (Takes(word));
+    if (terms.size() == 1) return std::move(terms[0]);
+    return [terms = std::move(terms), decides](Values& values) {
+      const auto is = [&](const Test& term) { return term(values) == decides; };
+      return std::any_of(terms.begin(), terms.end(), is) == decides;
+    };
   }
 
-  absl::StatusOr<size_t> Term() {
+  absl::StatusOr<Test> Term() {
     if (depth_ == kMostFilterDepth) {
       return Wrong(at_, absl::StrCat("must not be deeper than ", kMostFilterDepth, " levels"));
     }
     ++depth_;
-    absl::StatusOr<size_t> term = Inner();
+    absl::StatusOr<Test> term = Inner();
     --depth_;
     return term;
   }
 
-  absl::StatusOr<size_t> Inner() {
+  absl::StatusOr<Test> Inner() {
     const size_t begin = at_;
     if (Takes("NOT")) {
-      ASSIGN_OR_RETURN(const size_t inner, Term());
-      return Add({.kind = Node::Kind::kNot, .left = inner});
+      ASSIGN_OR_RETURN(Test inner, Term());
+      return [inner = std::move(inner)](Values& values) { return !inner(values); };
     }
     if (at_ == text_.size() || text_[at_] != '(') return Comparison();
     ++at_;
     SkipSpace();
-    ASSIGN_OR_RETURN(const size_t inner, Any());
+    ASSIGN_OR_RETURN(Test inner, Any());
     if (at_ == text_.size()) return Wrong(begin, "there is no ) for this (");
     if (text_[at_] != ')') return Wrong(at_, "must be AND, OR or )");
     ++at_;
@@ -159,54 +197,53 @@ class FilterParser {
     return inner;
   }
 
-  absl::StatusOr<size_t> Comparison() {
+  absl::StatusOr<Test> Comparison() {
     const size_t begin = at_;
     while (at_ < text_.size() && IsNameByte(text_[at_])) ++at_;
     const std::string_view name = text_.substr(begin, at_ - begin);
     if (name.empty()) return Wrong(begin, "must be a field, NOT or (");
     if (name == "AND" || name == "OR") return Wrong(begin, "must be a field, NOT or (");
-    Node node;
     const ListedField* const field = FindListedField(name);
     if (field == nullptr) {
       return Wrong(begin, absl::StrCat("must be a field (", ListedFieldNames(), "), got ",
                                        events::Quoted(name)));
     }
     const auto known = std::find(filter_.fields_.begin(), filter_.fields_.end(), field);
-    node.field = static_cast<size_t>(known - filter_.fields_.begin());
+    const auto index = static_cast<size_t>(known - filter_.fields_.begin());
     if (known == filter_.fields_.end()) filter_.fields_.push_back(field);
     SkipSpace();
     const size_t at_operator = at_;
-    ASSIGN_OR_RETURN(node.op, TakeOperator());
+    ASSIGN_OR_RETURN(const Operator op, TakeOperator());
     SkipSpace();
     const size_t at_value = at_;
     bool quoted = false;
     ASSIGN_OR_RETURN(const std::string value, TakeValue(quoted));
     SkipSpace();
-    if (node.op == Operator::kHas && value == "*" && !quoted) {
-      node.op = Operator::kIsThere;
-      return Add(std::move(node));
+    const bool has = op.holds == nullptr;
+    if (has && value == "*" && !quoted) {
+      return [index](Values& values) { return values.Of(index).index() != 0; };
     }
-    if (node.op == Operator::kHas && field->kind != FieldKind::kText) {
+    if (has && field->kind != FieldKind::kText) {
       return Wrong(at_operator,
                    absl::StrCat("must be =, !=, <, <=, > or >=, or :*, for ", ToAbsl(field->name)));
     }
-    if (field->kind == FieldKind::kChoice && node.op != Operator::kEqual &&
-        node.op != Operator::kNotEqual) {
+    if (field->kind == FieldKind::kChoice && op.spelling != "=" && op.spelling != "!=") {
       return Wrong(at_operator, absl::StrCat("must be = or !=, or :*, for ", ToAbsl(field->name)));
     }
-    ASSIGN_OR_RETURN(node.value, ValueFor(*field, value, at_value));
-    if (node.op == Operator::kHas) node.value = Kept(absl::AsciiStrToLower(value));
-    return Add(std::move(node));
+    ASSIGN_OR_RETURN(const FieldValue asked, ValueFor(*field, value, at_value));
+    if (has) {
+      return [index, part = absl::AsciiStrToLower(value)](Values& values) {
+        return values.Of(index).index() != 0 && Contains(values.LowerOf(index), part);
+      };
+    }
+    return
+        [index, asked, holds = op.holds](Values& values) { return holds(values.Of(index), asked); };
   }
 
   absl::StatusOr<Operator> TakeOperator() {
-    static constexpr std::pair<std::string_view, Operator> kOperators[] = {
-        {"!=", Operator::kNotEqual}, {"<=", Operator::kAtMost}, {">=", Operator::kAtLeast},
-        {"=", Operator::kEqual},     {"<", Operator::kLess},    {">", Operator::kGreater},
-        {":", Operator::kHas}};
-    for (const auto& [spelling, op] : kOperators) {
-      if (text_.substr(at_, spelling.size()) != spelling) continue;
-      at_ += spelling.size();
+    for (const Operator& op : kOperators) {
+      if (!text_.substr(at_).starts_with(op.spelling)) continue;
+      at_ += op.spelling.size();
       return op;
     }
     return Wrong(at_, "must be one of = != < <= > >= :");
@@ -284,11 +321,6 @@ class FilterParser {
 
   FieldValue Kept(std::string text) { return filter_.texts_.emplace_back(std::move(text)); }
 
-  size_t Add(Node node) {
-    filter_.nodes_.push_back(std::move(node));
-    return filter_.nodes_.size() - 1;
-  }
-
   static absl::Status Wrong(size_t at, std::string_view rule) {
     return FieldError("filter", absl::StrCat("byte ", at + 1, ": ", ToAbsl(rule)));
   }
@@ -301,80 +333,10 @@ class FilterParser {
 
 absl::StatusOr<Filter> Filter::Parse(std::string_view text) { return FilterParser(text).Parse(); }
 
-// One ledger's values, each made when it is first asked for: a filter of some hundred terms may ask
-// for one text as often.
-class Filter::Values {
- public:
-  Values(const Listed& listed, const std::vector<const ListedField*>& fields)
-      : listed_(listed), fields_(fields), read_(fields.size()) {}
-
-  const FieldValue& Of(size_t field) {
-    std::optional<FieldValue>& value = read_[field].value;
-    if (!value.has_value()) value = fields_[field]->of(listed_);
-    return *value;
-  }
-  // Of a text that is there.
-  const std::string& LowerOf(size_t field) {
-    std::optional<std::string>& lower = read_[field].lower;
-    if (!lower.has_value())
-      lower = absl::AsciiStrToLower(ToAbsl(std::get<std::string_view>(Of(field))));
-    return *lower;
-  }
-
- private:
-  struct Field {
-    std::optional<FieldValue> value;
-    std::optional<std::string> lower;
-  };
-  const Listed& listed_;
-  const std::vector<const ListedField*>& fields_;
-  absl::InlinedVector<Field, 4> read_;
-};
-
 bool Filter::Holds(const Listed& listed) const {
-  if (nodes_.empty()) return true;
+  if (test_ == nullptr) return true;
   Values values(listed, fields_);
-  return Holds(nodes_.size() - 1, values);
-}
-
-bool Filter::Holds(size_t index, Values& values) const {
-  const Node& node = nodes_[index];
-  switch (node.kind) {
-    case Node::Kind::kNot:
-      return !Holds(node.left, values);
-    case Node::Kind::kAnd:
-      return Holds(node.left, values) && Holds(node.right, values);
-    case Node::Kind::kOr:
-      return Holds(node.left, values) || Holds(node.right, values);
-    case Node::Kind::kComparison:
-      return Compare(node, values);
-  }
-  return false;
-}
-
-bool Filter::Compare(const Node& node, Values& values) {
-  const FieldValue& value = values.Of(node.field);
-  const bool is_there = value.index() != 0;
-  switch (node.op) {
-    case Operator::kIsThere:
-      return is_there;
-    case Operator::kHas:
-      return is_there &&
-             Contains(values.LowerOf(node.field), std::get<std::string_view>(node.value));
-    case Operator::kEqual:
-      return value == node.value;
-    case Operator::kNotEqual:
-      return value != node.value;
-    case Operator::kLess:
-      return is_there && value < node.value;
-    case Operator::kAtMost:
-      return is_there && value <= node.value;
-    case Operator::kGreater:
-      return is_there && value > node.value;
-    case Operator::kAtLeast:
-      return is_there && value >= node.value;
-  }
-  return false;
+  return test_(values);
 }
 
 absl::StatusOr<ListOrder> ListOrder::Parse(std::string_view text) {

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <string>
 #include <string_view>
@@ -42,22 +43,11 @@ class Filter {
 
  private:
   friend class FilterParser;
-  enum class Operator { kEqual, kNotEqual, kLess, kAtMost, kGreater, kAtLeast, kHas, kIsThere };
-  struct Node {
-    enum class Kind { kComparison, kNot, kAnd, kOr } kind = Kind::kComparison;
-    size_t left = 0;  // of nodes_, before this one
-    size_t right = 0;
-    size_t field = 0;  // of fields_
-    Operator op = Operator::kEqual;
-    FieldValue value;
-  };
   class Values;
-  bool Holds(size_t node, Values& values) const;
-  static bool Compare(const Node& node, Values& values);
 
-  std::vector<Node> nodes_;                 // the last one is the whole; empty: everything
-  std::vector<const ListedField*> fields_;  // that are asked for, each once
-  std::list<std::string> texts_;            // of the nodes' values; they stay where they are
+  std::function<bool(Values& values)> test_;  // empty: everything
+  std::vector<const ListedField*> fields_;    // that are asked for, each once
+  std::list<std::string> texts_;              // of values of the test; they stay where they are
 };
 
 // An order of ledgers: by a field, then by name. Ledgers without a value come last, either way.

@@ -131,14 +131,12 @@ struct DatasetRows {
 }  // namespace
 
 ListingService::ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals,
-                               AttentionNotes* notes, MayList may_list,
-                               std::shared_ptr<const merkle::Authenticator> key)
+                               AttentionNotes* notes, MayList may_list)
     : tail_(*tail),
       index_(*index),
       totals_(*totals),
       notes_(notes),
-      may_list_(std::move(may_list)),
-      cipher_(std::move(key)) {}
+      may_list_(std::move(may_list)) {}
 
 absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
     const v1::ListLedgersRequest& request, const CallContext& call) {

@@ -68,10 +68,10 @@ class LedgerWatch {
 
 class ListingService {
  public:
-  // `tail`, `index`, `totals` and `notes` must outlive the service. `key` is for TokenCipher.
-  // `notes` may be null: nothing is said of items then.
+  // `tail`, `index`, `totals` and `notes` must outlive the service. `notes` may be null: nothing is
+  // said of items then.
   ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals, AttentionNotes* notes,
-                 MayList may_list, std::shared_ptr<const merkle::Authenticator> key);
+                 MayList may_list);
 
   // Before the first call: what ListAttention says of the server itself.
   void Know(StateFor state_for) { state_for_ = std::move(state_for); }

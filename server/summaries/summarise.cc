@@ -4,7 +4,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -16,33 +15,24 @@
 namespace dpledger::server {
 namespace {
 
-constexpr size_t kPageEntries = 10'000;
-constexpr size_t kPageBytes = size_t{4} << 20;
-
 // What the answer does not say: conflicts among entries [counted, size), the last one's time, and
 // where there is no answer corrections.
 absl::Status CountEntries(LedgerReader& store, uint64_t counted, v1::LedgerSummary& summary) {
   uint64_t next = std::min(counted, summary.size() - 1);
-  while (next < summary.size()) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> page,
-                     store.Read(summary.ledger(), next,
-                                std::min<size_t>(kPageEntries, summary.size() - next), kPageBytes));
-    if (page.empty()) {
-      return absl::DataLossError(absl::StrCat(summary.ledger(), ": entry ", next, " is missing"));
-    }
-    v1::LedgerEntry entry;
-    for (const std::string& bytes : page) {
-      if (!entry.ParseFromString(bytes)) {
-        return absl::DataLossError(
-            absl::StrCat(summary.ledger(), ": entry ", next, " does not parse"));
-      }
-      if (next++ < counted) continue;
-      if (entry.has_conflict()) summary.set_conflicts(summary.conflicts() + 1);
-      if (entry.has_correction() && summary.has_refusal())
-        summary.set_corrections(summary.corrections() + 1);
-    }
-    *summary.mutable_last_entry_time() = entry.recorded_time();
-  }
+  v1::LedgerEntry entry;
+  RETURN_IF_ERROR(store.ForEachEntry(
+      summary.ledger(), next, summary.size(), [&](const std::string& bytes) -> absl::Status {
+        if (!entry.ParseFromString(bytes)) {
+          return absl::DataLossError(
+              absl::StrCat(summary.ledger(), ": entry ", next, " does not parse"));
+        }
+        if (next++ < counted) return absl::OkStatus();
+        if (entry.has_conflict()) summary.set_conflicts(summary.conflicts() + 1);
+        if (entry.has_correction() && summary.has_refusal())
+          summary.set_corrections(summary.corrections() + 1);
+        return absl::OkStatus();
+      }));
+  *summary.mutable_last_entry_time() = entry.recorded_time();
   return absl::OkStatus();
 }
 
@@ -145,14 +135,9 @@ v1::LedgerSummary SummaryOf(const v1::Ledger& ledger, double delta,
 }
 
 std::optional<v1::Refusal> RefusalOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kCancelled:
-    case absl::StatusCode::kAborted:
-    case absl::StatusCode::kNotFound:
-      return std::nullopt;
-    default:
-      break;
+  if (absl::IsUnavailable(status) || absl::IsCancelled(status) || absl::IsAborted(status) ||
+      absl::IsNotFound(status)) {
+    return std::nullopt;
   }
   const std::string reason = ReasonOf(status).reason;
   if (reason == "OUT_OF_MEMORY" || reason == "QUESTION_TOO_LARGE") return std::nullopt;

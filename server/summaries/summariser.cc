@@ -41,11 +41,11 @@ absl::Duration ProcessorTime() {
 
 }  // namespace
 
-Summariser::Summariser(double delta, const SummaryOptions& options, LedgerStore* store,
-                       LedgerIndex* index, AskEpsilon ask, std::function<absl::Time()> last_group,
+Summariser::Summariser(double delta, bool on, LedgerStore* store, LedgerIndex* index,
+                       AskEpsilon ask, std::function<absl::Time()> last_group,
                        std::shared_ptr<const merkle::Authenticator> key, const Log* log)
     : delta_(delta),
-      options_(options),
+      on_(on),
       store_(*store),
       index_(*index),
       ask_(std::move(ask)),
@@ -54,7 +54,7 @@ Summariser::Summariser(double delta, const SummaryOptions& options, LedgerStore*
       log_(log) {}
 
 void Summariser::Start() {
-  if (options_.on) thread_ = std::thread([this] { Run(); });
+  if (on_) thread_ = std::thread([this] { Run(); });
 }
 
 void Summariser::Stop() {
@@ -122,7 +122,7 @@ void Summariser::OnAnswer(const v1::ComputeEpsilonRequest& request,
 
 void Summariser::Note(const std::string& ledger, absl::Time due,
                       std::shared_ptr<const v1::ComputeEpsilonResponse> answer) {
-  if (!options_.on || IsOfServer(ledger)) return;
+  if (!on_ || IsOfServer(ledger)) return;
   absl::MutexLock lock(&mutex_);
   const auto [place, is_new] = waiting_.try_emplace(ledger, Waiting{due, nullptr});
   if (!is_new && due < place->second.due) {

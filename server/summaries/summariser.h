@@ -35,17 +35,13 @@
 
 namespace dpledger::server {
 
-struct SummaryOptions {
-  bool on = true;  // false: none are computed; lists show no ε
-};
-
 class Summariser {
  public:
-  // `delta`: of every summary. `last_group`: when this server last made something durable. `key` is
-  // for kSummaryPurpose; null: nothing is read or stored. The others must outlive the object; `log`
-  // may be null.
-  Summariser(double delta, const SummaryOptions& options, LedgerStore* store, LedgerIndex* index,
-             AskEpsilon ask, std::function<absl::Time()> last_group,
+  // `delta`: of every summary. `on` false: none are computed. `last_group`: when this server last
+  // made something durable. `key` is for kSummaryPurpose; null: nothing is read or stored. The
+  // others must outlive the object; `log` may be null.
+  Summariser(double delta, bool on, LedgerStore* store, LedgerIndex* index, AskEpsilon ask,
+             std::function<absl::Time()> last_group,
              std::shared_ptr<const merkle::Authenticator> key, const Log* log);
   ~Summariser() { Stop(); }
 
@@ -53,7 +49,7 @@ class Summariser {
   void Stop();
 
   double delta() const { return delta_; }
-  bool on() const { return options_.on; }
+  bool on() const { return on_; }
   // Stop was called: a question under way may be given up.
   bool stopping();
 
@@ -89,7 +85,7 @@ class Summariser {
   void Yield(absl::Duration used);
 
   const double delta_;
-  const SummaryOptions options_;
+  const bool on_;
   LedgerStore& store_;
   LedgerIndex& index_;
   const AskEpsilon ask_;

@@ -109,7 +109,7 @@ class AccountedStore {
     if (!gathered.ok()) return gathered.status();
     v1::ComputeEpsilonRequest request;
     request.set_delta(1e-5);
-    return questions::AnswerEpsilon(*gathered, request, {});
+    return questions::Answer(*gathered, request, {});
   }
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const std::vector<std::string>& ids,
                                                  uint64_t up_to_sequence = 0) {

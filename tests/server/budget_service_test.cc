@@ -30,7 +30,7 @@ class BudgetServiceTest : public ::testing::Test {
  protected:
   static ServerOptions WithSummaries() {
     ServerOptions options = RunningServer::SigningOnDemand();
-    options.summaries.on = true;
+    options.summaries = true;
     return options;
   }
   BudgetServiceTest() { server_.clock().Set(absl::Now()); }

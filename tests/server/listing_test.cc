@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 
 ServerOptions Summarising() {
   ServerOptions options = RunningServer::SigningOnDemand();
-  options.summaries.on = true;
+  options.summaries = true;
   return options;
 }
 

@@ -2,7 +2,7 @@
 // of it. Numbers are held against tests/oracle/odometer_oracle.py, by the rounds of all of them.
 #include <gmock/gmock.h>
 
-#include "questions/answer_profile.h"
+#include "questions/answers.h"
 #include "tests/server/accounted_store.h"
 
 namespace dpledger::server {
@@ -33,8 +33,8 @@ class OdometerTest : public ::testing::Test {
   }
   absl::StatusOr<v1::ComputeEpsilonResponse> Ask(const std::vector<std::string>& ids,
                                                  const std::string& request) {
-    return questions::AnswerEpsilon(Subject(ids),
-                                    accountant::FromText<v1::ComputeEpsilonRequest>(request), {});
+    return questions::Answer(Subject(ids), accountant::FromText<v1::ComputeEpsilonRequest>(request),
+                             {});
   }
 
   AccountedStore rig_;
@@ -159,7 +159,7 @@ TEST_F(OdometerTest, DeltaIsTheInverse) {
   v1::ComputeDeltaRequest request;
   request.set_epsilon(3);
   const v1::ComputeDeltaResponse answer =
-      AccountedStore::Must(questions::AnswerDelta(Subject({"a", "b"}), request, {}));
+      AccountedStore::Must(questions::Answer(Subject({"a", "b"}), request, {}));
   EXPECT_EQ(answer.details().regime(), v1::ODOMETER);
   EXPECT_EQ(answer.delta().lower(), 0);
   EXPECT_NEAR(answer.delta().upper(), 0.0006211444177249682, 1e-11);
@@ -198,21 +198,19 @@ TEST_F(OdometerTest, OtherQuestionsAreRefusedAndSayWhatToDo) {
                    "outputs of any other; of these ledgers together epsilon and delta alone have "
                    "an answer, an odometer's: ask about each ledger by itself");
   };
-  EXPECT_TRUE(
-      is_refused(questions::AnswerProfile(
-                     subject, accountant::FromText<v1::ComputeProfileRequest>("epsilons: 1"), {})
-                     .status()));
-  EXPECT_TRUE(
-      is_refused(questions::AnswerTuningCost(subject,
-                                             accountant::FromText<v1::ComputeTuningCostRequest>(
-                                                 "delta: 1e-5 trials { poisson { mean: 10 } }"),
-                                             {})
-                     .status()));
   EXPECT_TRUE(is_refused(
-      questions::AnswerAudit(subject,
-                             accountant::FromText<v1::AuditClaimRequest>(
-                                 "delta: 1e-5 one_run { canaries: 100 guesses: 10 correct: 6 }"),
-                             {})
+      questions::Answer(subject, accountant::FromText<v1::ComputeProfileRequest>("epsilons: 1"), {})
+          .status()));
+  EXPECT_TRUE(is_refused(questions::Answer(subject,
+                                           accountant::FromText<v1::ComputeTuningCostRequest>(
+                                               "delta: 1e-5 trials { poisson { mean: 10 } }"),
+                                           {})
+                             .status()));
+  EXPECT_TRUE(is_refused(
+      questions::Answer(subject,
+                        accountant::FromText<v1::AuditClaimRequest>(
+                            "delta: 1e-5 one_run { canaries: 100 guesses: 10 correct: 6 }"),
+                        {})
           .status()));
 }
 

@@ -71,7 +71,7 @@ struct Running {
     if (!gathered.ok()) return gathered.status();
     v1::ComputeEpsilonRequest request;
     request.set_delta(1e-5);
-    const auto answer = questions::AnswerEpsilon(*gathered, request, {});
+    const auto answer = questions::Answer(*gathered, request, {});
     if (!answer.ok()) return answer.status();
     return answer->epsilon().upper();
   }
@@ -447,12 +447,7 @@ TEST_F(PostgresRights, HeadOfAnotherTreeIsRefusedAtTheStart) {
                                                   "SELECT encode(head, 'hex') FROM dpledger.ledgers"
                                                   " WHERE name = 'projects/p/ledgers/a'"))));
   head.mutable_frontier()->back() ^= 1;
-  std::vector<merkle::Hash> frontier(head.frontier().size() / sizeof(merkle::Hash));
-  for (size_t i = 0; i < frontier.size(); ++i) {
-    std::copy_n(head.frontier().begin() + static_cast<ptrdiff_t>(i * sizeof(merkle::Hash)),
-                sizeof(merkle::Hash), frontier[i].begin());
-  }
-  const auto tree = merkle::CompactTree::FromFrontier(head.size(), frontier);
+  const auto tree = merkle::CompactTree::FromFrontier(head.size(), head.frontier());
   Intrude("UPDATE ledgers", absl::StrCat("UPDATE dpledger.ledgers SET head = '\\x",
                                          HexEncode(head.SerializeAsString()), "', root = '\\x",
                                          HexEncode(merkle::ToBytes(tree->Root())),

@@ -29,7 +29,7 @@ class RunningServer {
   static ServerOptions SigningOnDemand() {
     ServerOptions options;
     options.signing.every = absl::InfiniteDuration();
-    options.summaries.on = false;  // nothing reads in the background
+    options.summaries = false;  // nothing reads in the background
     return options;
   }
 

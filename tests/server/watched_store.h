@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "ledger_store/store.h"
+#include "tests/ledger_store/passing_store.h"
 
 namespace dpledger::server {
 
@@ -87,10 +87,10 @@ class StoreWatch {
   uint64_t greatest_waiting_ = 0;
 };
 
-class WatchedStore : public LedgerStore {
+class WatchedStore : public PassingStore {
  public:
   WatchedStore(std::unique_ptr<LedgerStore> store, StoreWatch* watch)
-      : store_(std::move(store)), watch_(watch) {}
+      : PassingStore(*store), store_(std::move(store)), watch_(watch) {}
 
   void AppendAsync(v1::AppendBatchRequest request, const std::string& caller,
                    std::shared_ptr<AppendLine> line, AppendCallback done) override {
@@ -103,20 +103,6 @@ class WatchedStore : public LedgerStore {
           done(std::move(receipt));
         });
   }
-  absl::StatusOr<v1::Ledger> Create(const v1::CreateLedgerRequest& request,
-                                    const std::string& caller) override {
-    return store_->Create(request, caller);
-  }
-  absl::StatusOr<std::shared_ptr<const LedgerHead>> Head(const std::string& name) override {
-    return store_->Head(name);
-  }
-  absl::StatusOr<LedgerHeads> Heads(const std::string& prefix, const std::string& after,
-                                    size_t limit) override {
-    return store_->Heads(prefix, after, limit);
-  }
-  absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
-    return store_->CountDeclaring(dataset);
-  }
   absl::StatusOr<std::vector<std::string>> Read(const std::string& name, uint64_t first,
                                                 size_t max_entries, size_t max_bytes) override {
     watch_->Read();
@@ -128,38 +114,6 @@ class WatchedStore : public LedgerStore {
     if (entries.ok() && watch_->lies && !entries->empty()) entries->back().back() ^= 1;
     return entries;
   }
-  absl::StatusOr<v1::Ledger> Seal(const v1::SealLedgerRequest& request,
-                                  const std::string& caller) override {
-    return store_->Seal(request, caller);
-  }
-  absl::StatusOr<v1::Ledger> Fork(const v1::ForkLedgerRequest& request, const LedgerPoint& point,
-                                  const std::string& caller) override {
-    return store_->Fork(request, point, caller);
-  }
-  absl::StatusOr<v1::Receipt> Grant(const GrantAtSize& grant, const std::string& caller) override {
-    return store_->Grant(grant, caller);
-  }
-  CheckpointStore& checkpoints() override { return store_->checkpoints(); }
-  absl::Status PutHistory(const std::string& name, const v1::StoredHistory& history) override {
-    return store_->PutHistory(name, history);
-  }
-  absl::StatusOr<v1::StoredHistory> GetHistory(const std::string& name) override {
-    return store_->GetHistory(name);
-  }
-  absl::Status PutSummaries(const std::vector<SummaryRow>& rows) override {
-    return store_->PutSummaries(rows);
-  }
-  absl::StatusOr<std::vector<SummaryRow>> ReadSummaries(
-      const std::vector<std::string>& ledgers) override {
-    return store_->ReadSummaries(ledgers);
-  }
-  absl::StatusOr<ChangedLedgers> Changed(uint64_t since, size_t limit,
-                                         const KnownSizes& known) override {
-    return store_->Changed(since, limit, known);
-  }
-  absl::StatusOr<uint64_t> ChangesEnd() override { return store_->ChangesEnd(); }
-  void Observe(StoreObserver* observer) override { store_->Observe(observer); }
-  void Guard(AppendGate* gate) override { store_->Guard(gate); }
   absl::Status Health() const override {
     return watch_->ill ? absl::UnavailableError("the disk reported an error") : store_->Health();
   }
