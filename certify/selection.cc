@@ -13,6 +13,8 @@ namespace {
 constexpr slong kRootBits = 256;
 constexpr double kGreatestLogOdds = 40;
 constexpr size_t kMostCells = 40000;
+// Sets that a lower bound tries: each smaller by a ratio.
+constexpr double kLeastSet = 1e-14, kSetRatio = 0.96;
 constexpr long kFarthest = 100;  // of knots, in lattices
 // A relative change of g that needs no cells.
 constexpr double kNearlyLast = 1e-4;
@@ -169,8 +171,8 @@ class Supremum {
   size_t at_ = 0;
 };
 
-// h from below: between two points of the lattice δ' is above the chord of the next two, carried
-// on.
+// What a set of greatest losses has, or h, from below: between two points of the lattice δ' is
+// above the chord of the next two, carried on.
 class LeastShare {
  public:
   LeastShare(const Lattice& run, Direction direction) {
@@ -203,6 +205,23 @@ Ball Trials::Weight(const Ball& x) const {
   if (CertainlyAtMost(theta, 0.0) && CertainlyAtMost(0.0, theta)) return mean * Exp(-(nu * x));
   const Ball base = theta * x + 1.0;
   return CertainlyPositive(base) ? mean * Exp(-(nu * Log(base))) : Hull(0.0, mean);
+}
+Ball Trials::Selected(const Ball& from, const Ball& mass) const {
+  const auto vanishes = [](const Ball& b) {
+    return CertainlyAtMost(b, 0.0) && CertainlyAtMost(0.0, b);
+  };
+  if (vanishes(nu)) return mean * mass;
+  if (vanishes(theta)) return mean * Exp(-(nu * from)) * -ExpM1(-(nu * mass)) / nu;
+  const Ball here = theta * from + 1.0, there = theta * (from + mass) + 1.0;
+  // Where g vanishes at the end, or may: what is left out is not negative.
+  if (!CertainlyPositive(here)) return Hull(0.0, 1.0);
+  const Ball power = Ball(1.0) - nu;
+  if (vanishes(power))
+    return CertainlyPositive(there) ? mean * Log(there / here) / theta : Hull(0.0, 1.0);
+  const Ball end = CertainlyPositive(there)
+                       ? Exp(power * Log(there))
+                       : Hull(0.0, Exp(power * Log(Max(there, 0.0).Greatest() + 1e-300)));
+  return mean * (end - Exp(power * Log(here))) / (theta * power);
 }
 Ball Trials::Decay(const Ball& x) const {
   if (CertainlyAtMost(theta, 0.0) && CertainlyAtMost(0.0, theta)) return nu;
@@ -279,33 +298,33 @@ Ball SelectedAbove(const Trials& trials, const Lattice& run, Direction direction
 }
 
 Ball SelectedBelow(const Trials& trials, const Lattice& run, Direction direction, double epsilon) {
-  const LeastShare least(run, direction);
-  const auto slope = [&](long i) { return Exp(Ball(static_cast<double>(i)) * run.spacing); };
+  const LeastShare second(run, direction), first(run, Opposite(direction));
   const Ball e = Exp(Ball(epsilon));
-  // The results of least loss are best, a share x; those whose loss is above i spacing follow.
-  const auto shown = [&](const Ball& x, const Ball& weight_other, long i) {
-    const Bounds here = run.At(direction, i);
-    const Ball above = (here.lower - run.At(direction, i + 1).upper) / (slope(i + 1) - slope(i));
-    const Ball from = (run.At(direction, i - 1).upper - here.lower) / (slope(i) - slope(i - 1));
-    const Ball mass = (here.upper + slope(i) * from).Greatest();
-    if (!CertainlyLess(x + mass, 1.0)) return Ball(0.0);
-    const Ball weight = trials.Weight(x + mass / 2.0).Least();
-    const Ball more = slope(i) * weight - e * weight_other;
-    return (here.lower * weight + Min(more * above, more * from)).Least();
-  };
+  // Of the second's mass, and the least of the first that a set of greatest losses then has.
+  std::vector<std::pair<double, Ball>> sets;
+  for (double mass = 1; mass > kLeastSet; mass *= kSetRatio)
+    sets.emplace_back(mass, first.At(mass));
   Ball best = 0.0;
   double best_at = 0;
   const auto place = [&](double log_odds) {
-    const Ball x = (Ball(1.0) / (Exp(-Ball(log_odds)) + 1.0)).Least();
-    const Ball other = trials.Weight(least.At(x)).Greatest();
-    const double s = epsilon - Log(trials.Weight(x) / other).Middle();
-    // Farther on where so many follow that their own number tells.
-    const double i = std::floor(s / run.spacing);
-    for (double more = 0; more < static_cast<double>(run.size()); more = 2 * more + 1) {
-      if (!(std::fabs(i + more) < static_cast<double>(run.size()) - 1)) continue;
-      const Ball found = shown(x, other, static_cast<long>(i + more));
-      if (CertainlyLess(best, found)) best = found, best_at = log_odds;
+    // The results of least loss are best, a share x; a set follows.
+    const Ball x = (Ball(1.0) / (Exp(-Ball(log_odds)) + 1.0)).Least(), h = second.At(x);
+    const auto shown = [&](size_t i) {
+      const Ball mass = Min(sets[i].second, (Ball(1.0) - x).Least());
+      const Ball other = Min(sets[i].first, (Ball(1.0) - h).Greatest());
+      return (trials.Selected(x, mass) - e * trials.Selected(h, other)).Least();
+    };
+    size_t near = 0;
+    Ball there = 0.0;
+    for (const size_t step : {16, 1}) {
+      const size_t end = step > 1 ? sets.size() : std::min(sets.size(), near + 16);
+      for (size_t i = step > 1 ? 0 : near - std::min<size_t>(near, 16); i < end; i += step) {
+        const Ball found = shown(i);
+        if (CertainlyLess(there, found)) there = found, near = i;
+      }
+      if (!CertainlyPositive(there)) return;
     }
+    if (CertainlyLess(best, there)) best = there, best_at = log_odds;
   };
   double reach = kGreatestLogOdds;
   for (const double step : {0.5, 0.05, 0.005}) {

@@ -20,6 +20,8 @@ struct Trials {
   std::optional<double> most;        // that K may be
   Ball Weight(const Ball& x) const;  // g(x), 0 <= x <= 1
   Ball Decay(const Ball& x) const;   // -g'(x)/g(x)
+  // The integral of g over [from, from + mass]: the best result is in such a set.
+  Ball Selected(const Ball& from, const Ball& mass) const;
 };
 absl::StatusOr<Trials> TrialsOf(const v1::Trials& trials);
 
