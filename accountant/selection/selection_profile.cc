@@ -155,8 +155,27 @@ double Distance(const Share& from, const Share& to) {
 struct Affine {
   double b, a;
   Share at;
-  bool operator<(const Affine& other) const { return b != other.b ? b < other.b : a < other.a; }
 };
+
+// Sorts lines a - bR by b, then a.
+template <typename Line>
+void Sort(std::vector<Line>& lines) {
+  std::sort(lines.begin(), lines.end(), [](const Line& one, const Line& other) {
+    return one.b != other.b ? one.b < other.b : one.a < other.a;
+  });
+}
+// Lines come sorted. Keeps those that are the greatest for some R > 0: the upper hull of their
+// points (b, a), as seen from below the right.
+template <typename Line>
+void AddToHull(const Line& line, std::vector<Line>& hull) {
+  if (!hull.empty() && line.a <= hull.back().a) return;
+  while (hull.size() > 1 &&
+         (hull.back().a - hull[hull.size() - 2].a) * (line.b - hull.back().b) <=
+             (line.a - hull.back().a) * (hull.back().b - hull[hull.size() - 2].b)) {
+    hull.pop_back();
+  }
+  hull.push_back(line);
+}
 
 }  // namespace
 
@@ -210,21 +229,15 @@ SelectionProfile::SelectionProfile(const TrialLaw& law, Direction direction, Run
   // 3. The rest of the way: g below where it stands, g(h) above g(1).
   affine.push_back({law.WeightDown(Share{1, 0}), weight, at});
 
-  // 4. V is the upper hull of the points (b, a), as seen from below the right.
-  std::sort(affine.begin(), affine.end());
+  // 4. V is the supremum of these lines.
+  Sort(affine);
   std::vector<Affine> hull = {{0, 0, Share{1, 0}}};
-  for (const Affine& point : affine) {
-    if (point.b <= 0) {
-      hull.front().a = std::fmax(hull.front().a, point.a);
-      continue;
+  for (const Affine& one : affine) {
+    if (one.b > 0) {
+      AddToHull(one, hull);
+    } else {
+      hull.front().a = std::fmax(hull.front().a, one.a);
     }
-    if (point.a <= hull.back().a) continue;
-    while (hull.size() > 1 &&
-           (hull.back().a - hull[hull.size() - 2].a) * (point.b - hull.back().b) <=
-               (point.a - hull.back().a) * (hull.back().b - hull[hull.size() - 2].b)) {
-      hull.pop_back();
-    }
-    hull.push_back(point);
   }
   // Each point that the test drops may have been above by 6u of it.
   const double slack = 1 + 8 * kUnitRoundoff * static_cast<double>(affine.size());
@@ -248,16 +261,18 @@ std::vector<SelectionProfile::Shown> SelectionProfile::ShownAtPlaces() const {
   std::vector<std::pair<double, double>> sets;  // of the second's mass, and the least of the first
   for (double mass = 1; mass > floor * kLeastSet; mass *= kSetRatio)
     sets.emplace_back(mass, first.At(Share::At(mass)).x);
-  std::vector<Shown> shown;
+  std::vector<Shown> all, greatest;
   for (const Share& place : places_) {
     const Share least = second.At(place);
     if (!(place.rest > 0 && least.rest > 0)) continue;
     for (const auto& [mass, first_mass] : sets) {
-      shown.push_back({ExpDown(law_.LogSelected(place, std::fmin(first_mass, place.rest)).down()),
-                       ExpUp(law_.LogSelected(least, std::fmin(mass, least.rest)).up())});
+      all.push_back({ExpDown(law_.LogSelected(place, std::fmin(first_mass, place.rest)).down()),
+                     ExpUp(law_.LogSelected(least, std::fmin(mass, least.rest)).up())});
     }
   }
-  return shown;
+  Sort(all);
+  for (const Shown& one : all) AddToHull(one, greatest);
+  return greatest;
 }
 
 double SelectionProfile::DeltaUp(double epsilon) const {
@@ -269,32 +284,12 @@ double SelectionProfile::DeltaUp(double epsilon) const {
 }
 
 double SelectionProfile::DeltaDown(double epsilon) {
-  if (!shown_.has_value()) shown_ = OuterOf(ShownAtPlaces());
+  if (!shown_.has_value()) shown_ = ShownAtPlaces();
   double greatest = 0;
   const double factor = ExpUp(epsilon);
   for (const Shown& shown : *shown_)
-    greatest = std::fmax(greatest, AddDown(shown.first, -MulUp(factor, shown.second)));
+    greatest = std::fmax(greatest, AddDown(shown.a, -MulUp(factor, shown.b)));
   return greatest;
-}
-
-// Those that show the most at some ε: a concave line, `second` ascending.
-std::vector<SelectionProfile::Shown> SelectionProfile::OuterOf(std::vector<Shown> all) {
-  std::sort(all.begin(), all.end(),
-            [](const Shown& a, const Shown& b) { return a.second < b.second; });
-  std::vector<Shown> outer;
-  for (const Shown& one : all) {
-    if (!outer.empty() && one.first <= outer.back().first) continue;
-    while (outer.size() > 1) {
-      const Shown& last = outer.back();
-      const Shown& before = outer[outer.size() - 2];
-      if ((last.first - before.first) * (one.second - last.second) >
-          (one.first - last.first) * (last.second - before.second))
-        break;
-      outer.pop_back();
-    }
-    outer.push_back(one);
-  }
-  return outer;
 }
 
 namespace {

@@ -34,13 +34,13 @@ class SelectionProfile {
   struct Term {
     double weight, shift;
   };
-  // What one order of the results shows: the best is in a set with a probability of at least
-  // `first`, on the other data set with one of at most `second`.
+  // What one order of the results shows, at least a - e^ε b: the best is in a set with a
+  // probability of at least `a`, on the other data set with one of at most `b`.
   struct Shown {
-    double first, second;
+    double a, b;
   };
+  // Those that show the most at some ε.
   std::vector<Shown> ShownAtPlaces() const;
-  static std::vector<Shown> OuterOf(std::vector<Shown> all);
 
   RunProfile& run_;
   Direction direction_;

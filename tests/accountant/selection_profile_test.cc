@@ -103,6 +103,13 @@ TEST(TrialLaw, WeightIsTheSlopeOfTheGeneratingFunction) {
       const auto at = Share::At(x);
       EXPECT_NEAR(law.law.WeightUp(at) / truth, 1, 1e-7) << x;  // the masses end early
       EXPECT_LE(law.law.WeightDown(at), law.law.WeightUp(at));
+      for (const double width : {at.rest / 1000, at.rest / 2, at.rest}) {
+        const double selected =
+            Generating(law.mass, 1 - x) - Generating(law.mass, std::fmax(0, at.rest - width));
+        const TrialLaw::Bounded log_selected = law.law.LogSelected(at, width);
+        EXPECT_NEAR(std::exp(log_selected.value) / selected, 1, 1e-7) << x << " " << width;
+        EXPECT_LT(log_selected.error, 1e-11) << x << " " << width;
+      }
       const double nearby = GeneratingSlope(law.mass, 1 - x - 1e-6);
       EXPECT_NEAR(law.law.Decay(Share::At(x + 5e-7)), std::log(truth / nearby) / 1e-6,
                   1e-4 * (1 + law.law.Decay(at)))
