@@ -19,6 +19,10 @@ constexpr long kFarthest = 100;  // of knots, in lattices
 // A relative change of g that needs no cells.
 constexpr double kNearlyLast = 1e-4;
 
+constexpr double kNearlyZero = 1e-300;
+
+bool IsZero(const Ball& x) { return CertainlyAtMost(x, 0.0) && CertainlyAtMost(0.0, x); }
+
 Direction Opposite(Direction direction) {
   return direction == Direction::kRemove ? Direction::kAdd : Direction::kRemove;
 }
@@ -201,30 +205,27 @@ class LeastShare {
 }  // namespace
 
 Ball Trials::Weight(const Ball& x) const {
-  if (CertainlyAtMost(nu, 0.0) && CertainlyAtMost(0.0, nu)) return mean;
-  if (CertainlyAtMost(theta, 0.0) && CertainlyAtMost(0.0, theta)) return mean * Exp(-(nu * x));
+  if (IsZero(nu)) return mean;
+  if (IsZero(theta)) return mean * Exp(-(nu * x));
   const Ball base = theta * x + 1.0;
   return CertainlyPositive(base) ? mean * Exp(-(nu * Log(base))) : Hull(0.0, mean);
 }
 Ball Trials::Selected(const Ball& from, const Ball& mass) const {
-  const auto vanishes = [](const Ball& b) {
-    return CertainlyAtMost(b, 0.0) && CertainlyAtMost(0.0, b);
-  };
-  if (vanishes(nu)) return mean * mass;
-  if (vanishes(theta)) return mean * Exp(-(nu * from)) * -ExpM1(-(nu * mass)) / nu;
-  const Ball here = theta * from + 1.0, there = theta * (from + mass) + 1.0;
-  // Where g vanishes at the end, or may: what is left out is not negative.
-  if (!CertainlyPositive(here)) return Hull(0.0, 1.0);
-  const Ball power = Ball(1.0) - nu;
-  if (vanishes(power))
+  if (IsZero(nu)) return mean * mass;
+  if (IsZero(theta)) return mean * Exp(-(nu * from)) * -ExpM1(-(nu * mass)) / nu;
+  const Ball here = theta * from + 1.0, there = theta * (from + mass) + 1.0, power = Ball(1.0) - nu;
+  if (!CertainlyPositive(here)) return Hull(0.0, 1.0);  // a probability
+  if (IsZero(power)) {
     return CertainlyPositive(there) ? mean * Log(there / here) / theta : Hull(0.0, 1.0);
+  }
+  // Where it may vanish, of a number of runs that is bounded, its power is positive, and rises.
   const Ball end = CertainlyPositive(there)
                        ? Exp(power * Log(there))
-                       : Hull(0.0, Exp(power * Log(Max(there, 0.0).Greatest() + 1e-300)));
+                       : Hull(0.0, Exp(power * Log(Max(there, kNearlyZero).Greatest())));
   return mean * (end - Exp(power * Log(here))) / (theta * power);
 }
 Ball Trials::Decay(const Ball& x) const {
-  if (CertainlyAtMost(theta, 0.0) && CertainlyAtMost(0.0, theta)) return nu;
+  if (IsZero(theta)) return nu;
   return nu * theta / (theta * x + 1.0);
 }
 

@@ -505,6 +505,14 @@ TEST(BestOfRuns, WeightsAreTheDerivativesOfTheGeneratingFunctions) {
       EXPECT_NEAR(whole, 1, 1e-9);
       EXPECT_NEAR(trials.Weight(x).Middle() / sum, 1, 1e-9) << x;
       EXPECT_NEAR((trials.Decay(x) * trials.Weight(x)).Middle() / slope, 1, 1e-9) << x;
+      for (const double width : {(1 - x) / 1000, (1 - x) / 2, 1 - x}) {
+        double selected = 0;
+        for (double k = 1; k < 3000; ++k) {
+          const double before = std::pow(1 - x, k), after = std::pow(1 - x - width, k);
+          selected += std::exp(log_mass(k)) * (before - after);
+        }
+        EXPECT_NEAR(trials.Selected(x, width).Middle() / selected, 1, 1e-9) << x << " " << width;
+      }
     }
   };
   expect(read(kPoissonTrials),
