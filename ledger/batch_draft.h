@@ -35,7 +35,7 @@ class BatchDraft {
   };
 
   // Precondition: CheckRequest(request) is OK.
-  BatchDraft(v1::AppendBatchRequest request);
+  explicit BatchDraft(v1::AppendBatchRequest request);
 
   const std::string& ledger() const { return ledger_; }
   const std::string& writer() const { return writer_; }

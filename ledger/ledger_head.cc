@@ -1,7 +1,7 @@
 #include "ledger/ledger_head.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -241,17 +241,19 @@ absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
 }  // namespace
 
 int StoredFieldOf(v1::NewEntry::BodyCase body) {
-  // By number; both messages have the same names.
-  static const auto kFields = [] {
-    std::array<int, v1::NewEntry::kRetiredBlocksFieldNumber + 1> fields = {};
-    for (size_t number = 0; number < fields.size(); ++number) {
-      const auto* of_new = v1::NewEntry::descriptor()->FindFieldByNumber(static_cast<int>(number));
-      if (of_new == nullptr || of_new->containing_oneof() == nullptr) continue;
-      fields[number] = v1::LedgerEntry::descriptor()->FindFieldByName(of_new->name())->number();
+  // Both messages have fields of the same names.
+  static const auto* const kFields = [] {
+    auto* const fields = new std::map<int, int>;
+    const google::protobuf::OneofDescriptor& bodies = *v1::NewEntry::descriptor()->oneof_decl(0);
+    for (int i = 0; i < bodies.field_count(); ++i) {
+      const google::protobuf::FieldDescriptor& of_new = *bodies.field(i);
+      (*fields)[of_new.number()] =
+          v1::LedgerEntry::descriptor()->FindFieldByName(of_new.name())->number();
     }
     return fields;
   }();
-  return kFields[static_cast<size_t>(body)];
+  const auto found = kFields->find(body);
+  return found == kFields->end() ? 0 : found->second;
 }
 
 absl::Time RecordedTime(const LedgerHead& head, absl::Time now) {

@@ -10,6 +10,7 @@ namespace dpledger::registry {
 
 using merkle::BigEndian;
 using merkle::FromBigEndian;
+
 std::string Point::ToBytes() const {
   return BigEndian(index) + BigEndian(size) + merkle::ToBytes(root) + static_cast<char>(state);
 }

@@ -144,10 +144,10 @@ TEST(LedgerHead, EntryHoldsAtMost65535Bytes) {
     return request;
   };
   const LedgerHead head = FreshHead();
-  const absl::StatusOr<LedgerChange> largest = AppendBatch(head, sized(65'501), kNow);
+  const absl::StatusOr<LedgerChange> largest = AppendBatch(head, BatchDraft(sized(65'501)), kNow);
   ASSERT_TRUE(largest.ok()) << largest.status();
   EXPECT_EQ(EntriesOf(*largest)[1].size(), 65'535u);
-  EXPECT_TRUE(IsFieldError(AppendBatch(head, sized(65'502), kNow).status(),
+  EXPECT_TRUE(IsFieldError(AppendBatch(head, BatchDraft(sized(65'502)), kNow).status(),
                            "entries[1]: must be at most 65535 bytes as a stored entry, got 65536"));
 }
 
@@ -169,7 +169,7 @@ TEST(LedgerHead, EntriesAreSerialisedAsTheLibraryDoes) {
     request.mutable_entries()->rbegin()->mutable_claimed_time()->set_seconds(seconds);
   }
   request.add_entries()->mutable_writer_closed()->set_entry_count(12);
-  const LedgerChange appended = AppendBatch(head, v1::AppendBatchRequest(request), now).value();
+  const LedgerChange appended = AppendBatch(head, BatchDraft(request), now).value();
   Apply(appended, head);
   const std::vector<std::string> batch = EntriesOf(appended);
   entries.insert(entries.end(), batch.begin(), batch.end());
@@ -212,9 +212,9 @@ TEST(LedgerHead, CorrectionNamesAnEarlierEntry) {
   const LedgerHead head = FreshHead();
   v1::AppendBatchRequest request = OneNote("wrong");
   request.add_entries()->mutable_correction()->set_corrected_sequence(1);
-  EXPECT_TRUE(AppendBatch(head, v1::AppendBatchRequest(request), kNow).ok());
+  EXPECT_TRUE(AppendBatch(head, BatchDraft(request), kNow).ok());
   request.mutable_entries(1)->mutable_correction()->set_corrected_sequence(2);
-  EXPECT_TRUE(IsFieldError(AppendBatch(head, std::move(request), kNow).status(),
+  EXPECT_TRUE(IsFieldError(AppendBatch(head, BatchDraft(std::move(request)), kNow).status(),
                            "entries[1].correction.corrected_sequence: must be an entry before this "
                            "one, below 2, got 2"));
 }
@@ -223,18 +223,18 @@ TEST(LedgerHead, SumQueryAloneBeginsItsRound) {
   LedgerHead head = FreshHead();
   v1::AppendBatchRequest request = Batch(kLedger, "w", "r");
   AddSumQuery(request, 0);
-  Apply(AppendBatch(head, std::move(request), kNow).value(), head);
-  EXPECT_TRUE(IsError(AppendBatch(head, RoundBatch(kLedger, "w", "s", 0), kNow).status(),
-                      StatusCode::kFailedPrecondition, "ROUND_ALREADY_OPEN",
-                      "round 0 of writer w"));
-  EXPECT_TRUE(AppendBatch(head, RoundBatch(kLedger, "w", "s", 1), kNow).ok());
+  Apply(AppendBatch(head, BatchDraft(std::move(request)), kNow).value(), head);
+  EXPECT_TRUE(
+      IsError(AppendBatch(head, BatchDraft(RoundBatch(kLedger, "w", "s", 0)), kNow).status(),
+              StatusCode::kFailedPrecondition, "ROUND_ALREADY_OPEN", "round 0 of writer w"));
+  EXPECT_TRUE(AppendBatch(head, BatchDraft(RoundBatch(kLedger, "w", "s", 1)), kNow).ok());
 }
 
 TEST(LedgerHead, NothingFollowsAClosingInItsBatch) {
   v1::AppendBatchRequest request = Batch(kLedger, "w", "r");
   request.add_entries()->mutable_writer_closed()->set_entry_count(1);
   AddNote(request, "late");
-  EXPECT_TRUE(IsError(AppendBatch(FreshHead(), std::move(request), kNow).status(),
+  EXPECT_TRUE(IsError(AppendBatch(FreshHead(), BatchDraft(std::move(request)), kNow).status(),
                       StatusCode::kFailedPrecondition, "WRITER_CLOSED", "writer w has closed"));
 }
 
@@ -247,13 +247,13 @@ TEST(LedgerHead, TakesNoMoreWritersThanAreRead) {
     writers[name].set_writer(name);
   }
   head.writers = WriterMap(std::move(writers));
-  Apply(AppendBatch(head, RoundBatch(kLedger, "last", "r1", 1), kNow).value(), head);
+  Apply(AppendBatch(head, BatchDraft(RoundBatch(kLedger, "last", "r1", 1)), kNow).value(), head);
   const absl::Status refused =
-      AppendBatch(head, RoundBatch(kLedger, "more", "r2", 1), kNow).status();
+      AppendBatch(head, BatchDraft(RoundBatch(kLedger, "more", "r2", 1)), kNow).status();
   EXPECT_TRUE(IsError(refused, StatusCode::kFailedPrecondition, "TOO_MANY_WRITERS",
                       "has 1048576 writers, the most that a ledger may have, and more is none"));
   EXPECT_EQ(ReasonOf(refused).metadata["limit"], "1048576");
-  EXPECT_TRUE(AppendBatch(head, RoundBatch(kLedger, "last", "r3", 2), kNow).ok());
+  EXPECT_TRUE(AppendBatch(head, BatchDraft(RoundBatch(kLedger, "last", "r3", 2)), kNow).ok());
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class StoredHeads : public ::testing::Test {
   }
   void Append(const std::string& writer, uint64_t round) {
     auto batch = RoundBatch(kLedger, writer, absl::StrCat(writer, round), round);
-    Apply(AppendBatch(head_, std::move(batch), kNow).value(), head_);
+    Apply(AppendBatch(head_, BatchDraft(std::move(batch)), kNow).value(), head_);
   }
   Rows Stored() const { return RowsOf(head_, first_); }
 

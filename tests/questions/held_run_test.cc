@@ -42,7 +42,7 @@ class GrowingLedger {
     batch.set_ledger(kLedger);
     batch.set_request_id(absl::StrCat("r", ++requests_));
     const absl::StatusOr<LedgerChange> change =
-        AppendBatch(head_, std::move(batch), absl::UnixEpoch());
+        AppendBatch(head_, BatchDraft(std::move(batch)), absl::UnixEpoch());
     return change.ok() ? Take(*change) : std::vector<std::string>();
   }
   const std::vector<std::string>& entries() const { return entries_; }
