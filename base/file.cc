@@ -39,13 +39,18 @@ absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t ma
   }
 }
 
-absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
+absl::Status WriteAll(int fd, std::string_view content, const std::string& path) {
   while (!content.empty()) {
     const ssize_t n = ::write(fd, content.data(), content.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoError(errno, "write", path);
     content.remove_prefix(static_cast<size_t>(n));
   }
+  return absl::OkStatus();
+}
+
+absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path) {
+  RETURN_IF_ERROR(WriteAll(fd, content, path));
   if (::fsync(fd) != 0) return ErrnoError(errno, "fsync", path);
   return absl::OkStatus();
 }

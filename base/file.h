@@ -18,7 +18,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // `max_bytes`, whole MiB.
 absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t max_bytes);
 
-// Writes to an open file. On return it is durable.
+// Writes to an open file, which `path` names in errors; WriteAndSync: on return it is durable.
+absl::Status WriteAll(int fd, std::string_view content, const std::string& path);
 absl::Status WriteAndSync(int fd, std::string_view content, const std::string& path);
 
 // Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder. On

@@ -12,9 +12,6 @@
 
 namespace dpledger::bundle {
 
-// All of the bytes; `path` is for errors.
-absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path);
-
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}

@@ -58,7 +58,7 @@ class Copier {
       if (size == 0) break;
       const std::string_view bytes(buffer_.data(), static_cast<size_t>(size));
       hashed = hashed && EVP_DigestUpdate(hash.get(), bytes.data(), bytes.size()) == 1;
-      RETURN_IF_ERROR(bundle::WriteAll(target.get(), bytes, to.string()));
+      RETURN_IF_ERROR(WriteAll(target.get(), bytes, to.string()));
       file.bytes += bytes.size();
       unsynced += bytes.size();
       if (unsynced >= kSyncEvery) {
