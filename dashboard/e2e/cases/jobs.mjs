@@ -79,6 +79,7 @@ const JOBS = {
       assert.ok(compared.includes(`churn-2025-${month}`), compared);
     // Each has its line, and no row lies behind a scroll bar.
     await until(tab, () => document.querySelectorAll("dialog .legend li").length === 3);
+    await until(tab, () => document.querySelectorAll("dialog .chart path.line").length === 3);
     const drawn = await tab.evaluate(() => {
       const lines = [...document.querySelectorAll("dialog .chart path.line")].map(getComputedStyle);
       const box = document.querySelector("dialog .scroll-box");

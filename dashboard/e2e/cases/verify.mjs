@@ -406,7 +406,8 @@ export const cases = {
       await append(server, "keyed", steps(0, 5, poisson(0.01), 1));
       await sleep(600);
       const log = (await server.call("AuditService/GetCheckpoint", {})).verifierKeys[0];
-      const [name, id, rest] = log.split(/\+(.{8})\+/);
+      const [name, id, ...parts] = log.split("+");
+      const rest = parts.join("+");
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/verify/default/keyed`);
       await checked(tab);
