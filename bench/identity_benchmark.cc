@@ -17,7 +17,7 @@
 #include "identity/authenticator.h"
 #include "identity/rights.h"
 #include "identity/token.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 #include "tests/identity/samples.h"
 
 namespace dpledger {
@@ -61,7 +61,7 @@ int Run(int argc, char** argv) {
   Tokens rs256("rs256", SigningKey::Rsa(), folder.path(), &clock);
   Tokens es256("es256", SigningKey::Ec(), folder.path(), &clock);
 
-  auto file = bench::Must(TokenFile::Open(folder.path() + "/tokens", &clock, nullptr));
+  auto file = bench::Must(identity::Tokens::OpenFile(folder.path() + "/tokens", &clock, nullptr));
   std::vector<std::string> own;
   bench::Check(file->Change([&](TokenTable& table) {
     for (int i = 0; i < kTokens; ++i) {

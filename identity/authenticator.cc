@@ -47,7 +47,7 @@ std::optional<std::string_view> BearerToken(std::string_view header) {
   return header;
 }
 
-Authenticator::Authenticator(TokenFile* tokens, std::vector<JwtIssuer*> issuers, Clock* clock,
+Authenticator::Authenticator(Tokens* tokens, std::vector<JwtIssuer*> issuers, Clock* clock,
                              AuthenticatorOptions options)
     : tokens_(tokens), issuers_(std::move(issuers)), clock_(*clock), options_(options) {}
 

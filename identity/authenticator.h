@@ -4,7 +4,7 @@
 //    a certificate is refused goes to `Refusal::detail`, for the log. A token that this server made
 //    itself and that has expired or was revoked is told so: whoever shows it has known it.
 // 2. A bearer token that is not valid is refused, also on a connection with a good certificate.
-// 3. Nothing is written and nothing is synced by a call (identity/token_file.h says how the time
+// 3. Nothing is written and nothing is synced by a call (identity/tokens.h says how the time
 //    of last use is kept).
 // Thread safe.
 #pragma once
@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "identity/caller.h"
 #include "identity/jwt_issuer.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 
 struct x509_st;  // OpenSSL's X509
 
@@ -53,7 +53,7 @@ struct Refusal {
 class Authenticator {
  public:
   // `tokens` may be null (none are known); `issuers` may be empty. All must outlive the object.
-  Authenticator(TokenFile* tokens, std::vector<JwtIssuer*> issuers, Clock* clock,
+  Authenticator(Tokens* tokens, std::vector<JwtIssuer*> issuers, Clock* clock,
                 AuthenticatorOptions options = {});
 
   // The caller, or UNAUTHENTICATED with the reason MISSING_CREDENTIALS, INVALID_TOKEN,
@@ -73,7 +73,7 @@ class Authenticator {
   absl::StatusOr<Caller> FromToken(std::string_view token, Refusal& refusal);
   absl::StatusOr<Caller> FromJwt(std::string_view token, Refusal& refusal);
 
-  TokenFile* const tokens_;
+  Tokens* const tokens_;
   const std::vector<JwtIssuer*> issuers_;
   Clock& clock_;
   const AuthenticatorOptions options_;

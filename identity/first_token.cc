@@ -33,7 +33,7 @@ absl::StatusOr<std::string> TokenIn(const std::string& file) {
 
 }  // namespace
 
-absl::StatusOr<bool> MakeFirstAdminToken(TokenFile& tokens, const std::string& file, Clock& clock) {
+absl::StatusOr<bool> MakeFirstAdminToken(Tokens& tokens, const std::string& file, Clock& clock) {
   ASSIGN_OR_RETURN(const TokenTable before, tokens.List());
   if (!before.tokens.empty()) return false;
   bool made = false;

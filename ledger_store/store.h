@@ -33,6 +33,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "base/shared_text.h"
 #include "dpledger/v1/ledger.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/stored.pb.h"
@@ -284,6 +285,10 @@ class LedgerStore : public LedgerReader {
                                                  const KnownSizes& known);
   // The `since` of whoever begins to follow now.
   virtual absl::StatusOr<uint64_t> ChangesEnd();
+
+  // A text of the caller's under that name, which all servers on the database share; the store does
+  // not read it, and must outlive the object. Null where a store has one server.
+  virtual std::unique_ptr<SharedText> Text(const std::string& /*name*/) { return nullptr; }
 
   // Ends a change of key: authenticates every head of the previous key by the current one
   // (ledger/stored_head.h), and returns how many those were. A server calls it once it knows that

@@ -43,6 +43,15 @@ std::optional<std::string> LastAddress(std::string_view forwarded) {
   return std::nullopt;
 }
 
+absl::StatusOr<std::unique_ptr<identity::Tokens>> OpenTokens(const std::string& file,
+                                                             LedgerStore& store, Clock* clock,
+                                                             const Log* log) {
+  if (!file.empty()) return identity::Tokens::OpenFile(file, clock, log);
+  std::unique_ptr<SharedText> text = store.Text("tokens"), use = store.Text("times of last use");
+  if (text == nullptr) return FieldError("token_file", "must be given: the store keeps no texts");
+  return identity::Tokens::Open(std::move(text), std::move(use), clock, log);
+}
+
 }  // namespace
 
 std::string AddressOf(const FindPeer& find_peer, const Credentials& credentials) {
@@ -66,10 +75,10 @@ void Callers::StopWatching() {
 }
 
 absl::StatusOr<std::unique_ptr<Callers>> Callers::Open(const IdentityOptions& options,
-                                                       FindPeer find_peer, LedgerReader* store,
+                                                       FindPeer find_peer, LedgerStore* store,
                                                        Clock* clock, const Log* log) {
   std::unique_ptr<Callers> callers(new Callers(std::move(find_peer), store, log));
-  ASSIGN_OR_RETURN(callers->tokens_, identity::TokenFile::Open(options.token_file, clock, log));
+  ASSIGN_OR_RETURN(callers->tokens_, OpenTokens(options.token_file, *store, clock, log));
   ASSIGN_OR_RETURN(callers->rights_, identity::Rights::Open(options.policy_file, log));
   std::vector<identity::JwtIssuer*> issuers;
   for (const identity::JwtIssuerOptions& issuer : options.issuers) {
@@ -78,10 +87,15 @@ absl::StatusOr<std::unique_ptr<Callers>> Callers::Open(const IdentityOptions& op
     issuers.push_back(opened.get());
     callers->issuers_.push_back(std::move(opened));
   }
-  ASSIGN_OR_RETURN(const bool made, identity::MakeFirstAdminToken(
-                                        *callers->tokens_, options.first_token_file, *clock));
-  if (made)
-    log->Write(LogLevel::kWarning, "first_admin_token", {{"file", options.first_token_file}});
+  if (options.first_token_file.empty()) {
+    ASSIGN_OR_RETURN(const identity::TokenTable known, callers->tokens_->List());
+    if (known.tokens.empty()) log->Write(LogLevel::kWarning, "no_tokens");
+  } else {
+    ASSIGN_OR_RETURN(const bool made, identity::MakeFirstAdminToken(
+                                          *callers->tokens_, options.first_token_file, *clock));
+    if (made)
+      log->Write(LogLevel::kWarning, "first_admin_token", {{"file", options.first_token_file}});
+  }
   callers->authenticator_ =
       std::make_unique<identity::Authenticator>(callers->tokens_.get(), std::move(issuers), clock);
   return callers;
@@ -97,8 +111,8 @@ void Callers::Run(Desk* desk) {
     mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kLookAgain);
     if (stopping_) return;
     mutex_.Unlock();
-    authenticator_->Refresh();
     rights_->Refresh();
+    authenticator_->Refresh();  // last: it may wait for a database
     desk->EndStreams([this](const Caller& caller) { return authenticator_->StillValid(caller); });
     mutex_.Lock();
   }

@@ -19,7 +19,7 @@
 #include "identity/authenticator.h"
 #include "identity/jwt_issuer.h"
 #include "identity/rights.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 #include "ledger_store/store.h"
 #include "server/desk/authorizer.h"
 #include "server/desk/desk.h"
@@ -29,9 +29,9 @@ namespace dpledger::server {
 
 struct IdentityOptions {
   bool on = false;               // else every caller is anonymous and may do everything
-  std::string token_file;        // made when the first token is
+  std::string token_file;        // made when the first token is; empty: in the store's database
   std::string policy_file;       // empty: tokens' own grants alone
-  std::string first_token_file;  // where the first start leaves its token
+  std::string first_token_file;  // where the first start leaves its token; empty: it makes none
   std::vector<identity::JwtIssuerOptions> issuers;
 };
 
@@ -46,14 +46,14 @@ std::string AddressOf(const FindPeer& find_peer, const Credentials& credentials)
 class Callers : public Identifier, public Authorizer {
  public:
   // Reads the files; if there are no tokens at all, makes that of the first administrator and says
-  // where ("first_admin_token"). `store`, `clock` and `log` must outlive the object.
-  // INVALID_ARGUMENT names the file and the line of what cannot be read.
+  // where ("first_admin_token"), or that it made none ("no_tokens"). `store`, `clock` and `log`
+  // must outlive the object. INVALID_ARGUMENT names the file and the line of what cannot be read.
   static absl::StatusOr<std::unique_ptr<Callers>> Open(const IdentityOptions& options,
-                                                       FindPeer find_peer, LedgerReader* store,
+                                                       FindPeer find_peer, LedgerStore* store,
                                                        Clock* clock, const Log* log);
   ~Callers() override;
 
-  identity::TokenFile& tokens() { return *tokens_; }
+  identity::Tokens& tokens() { return *tokens_; }
 
   // Once a second from now on: reads changed files, and ends the streams of callers whose
   // credentials are no longer good. `desk` must outlive the object.
@@ -82,7 +82,7 @@ class Callers : public Identifier, public Authorizer {
   const FindPeer find_peer_;
   LedgerReader& store_;
   RareLog refused_;
-  std::unique_ptr<identity::TokenFile> tokens_;
+  std::unique_ptr<identity::Tokens> tokens_;
   std::vector<std::unique_ptr<identity::JwtIssuer>> issuers_;
   std::unique_ptr<identity::Rights> rights_;
   std::unique_ptr<identity::Authenticator> authenticator_;

@@ -11,6 +11,7 @@
 #include "dpledger/v1/stored.pb.h"
 #include "ledger_store/postgres/dataset_counts.h"
 #include "ledger_store/postgres/entries.h"
+#include "ledger_store/postgres/texts.h"
 #include "ledger_store/staging/operation.h"
 
 namespace dpledger::postgres {
@@ -310,6 +311,8 @@ absl::StatusOr<uint64_t> RenewHeads(Database& database) {
     ASSIGN_OR_RETURN(heads, RenewAll(database));
     RETURN_IF_ERROR(database.Transact(
         [&](Connection& connection) { return RenewCounts(database, connection); }));
+    RETURN_IF_ERROR(database.Transact(
+        [&](Connection& connection) { return RenewTexts(database, connection); }));
   }
   RETURN_IF_ERROR(CheckCounts(database));
   return heads;

@@ -24,6 +24,7 @@
 #include "ledger_store/postgres/group_commit.h"
 #include "ledger_store/postgres/heads.h"
 #include "ledger_store/postgres/postgres_checkpoints.h"
+#include "ledger_store/postgres/texts.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 
@@ -67,6 +68,10 @@ class PostgresStore : public EngineStore {
 
   absl::StatusOr<uint64_t> CountDeclaring(const std::string& dataset) override {
     return postgres::CountDeclaring(*database_, dataset);
+  }
+
+  std::unique_ptr<SharedText> Text(const std::string& name) override {
+    return TextIn(*database_, name);
   }
 
   absl::StatusOr<uint64_t> RenewHeads() override { return postgres::RenewHeads(*database_); }

@@ -90,10 +90,11 @@ std::string ReadIdentity(const std::vector<std::string>& issuers, Flags& flags) 
     return "--proxy-protocol: must be given with --trusted-proxy";
   if (const auto networks = front::Networks::Parse(front.trusted_proxies); !networks.ok())
     return absl::StrCat("--", absl::StrReplaceAll(networks.status().message(), {{"_", "-"}}));
-  if (!identity.on && !(front.tls.client_ca.empty() && identity.token_file.empty() &&
-                        identity.policy_file.empty() && issuers.empty())) {
+  if (!identity.on &&
+      !(front.tls.client_ca.empty() && identity.token_file.empty() &&
+        identity.first_token_file.empty() && identity.policy_file.empty() && issuers.empty())) {
     return "--identity: must be given where callers are to be told apart (--client-ca, --tokens, "
-           "--policy, --jwt-issuer)";
+           "--first-token, --policy, --jwt-issuer)";
   }
   for (const std::string& text : issuers) {
     const std::vector<std::string> parts = absl::StrSplit(text, ',');
@@ -101,13 +102,11 @@ std::string ReadIdentity(const std::vector<std::string>& issuers, Flags& flags) 
       return absl::StrCat("--jwt-issuer: must be ISSUER,AUDIENCE,JWKS-FILE, got ", text);
     identity.issuers.push_back({parts[0], parts[1], parts[2]});
   }
-  if (identity.on && identity.token_file.empty()) {
-    if (!flags.postgres.empty()) {
-      return "--tokens: must name the file of tokens: there is no store folder to keep it beside";
-    }
+  if (!identity.on) return "";
+  if (identity.token_file.empty() && flags.postgres.empty())
     identity.token_file = Beside(flags.store, ".tokens");
-  }
-  identity.first_token_file = absl::StrCat(identity.token_file, ".first-admin");
+  if (identity.first_token_file.empty() && !identity.token_file.empty())
+    identity.first_token_file = absl::StrCat(identity.token_file, ".first-admin");
   return "";
 }
 
@@ -179,8 +178,11 @@ void DescribeCallers(flags::App& app, Given& given) {
   app.add_flag("--identity", identity.on,
                "Know every caller, by token, certificate or JWT, and deny what nobody granted");
   AddFile(app, "--tokens", identity.token_file,
-          "File of the tokens' hashes, made at the first start; <store folder>.tokens unless "
-          "told");
+          "File of the tokens' hashes, made at the first start; unless told <store folder>.tokens, "
+          "or in the database of --postgres");
+  AddFile(app, "--first-token", identity.first_token_file,
+          "File in which a start that finds no token leaves the first administrator's; <tokens "
+          "file>.first-admin unless told, and none is made if the tokens are in a database");
   AddFile(app, "--policy", identity.policy_file, "File that grants roles to callers, a line each");
   app.add_option("--jwt-issuer", given.issuers,
                  "ISSUER,AUDIENCE,JWKS-FILE: whose JSON web tokens to take. May repeat");

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "dpledger/v1/admin_service.pb.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 #include "server/call_context.h"
 #include "server/own_ledgers/access_history.h"
 
@@ -15,7 +15,7 @@ namespace dpledger::server {
 class AdminService {
  public:
   // `tokens` and `clock` must outlive the service, and so must what `access` reads.
-  AdminService(identity::TokenFile* tokens, Clock* clock, AccessHistory access)
+  AdminService(identity::Tokens* tokens, Clock* clock, AccessHistory access)
       : tokens_(*tokens), clock_(*clock), access_(access) {}
 
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request,
@@ -30,7 +30,7 @@ class AdminService {
                                                     const CallContext& call);
 
  private:
-  identity::TokenFile& tokens_;
+  identity::Tokens& tokens_;
   Clock& clock_;
   const AccessHistory access_;
 };

@@ -13,7 +13,7 @@
 #include "dpledger/v1/admin_service.grpc.pb.h"
 #include "identity/authenticator.h"
 #include "identity/token.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 #include "server/grpc_door/status.h"
 #include "server/services/admin_service.h"
 #include "tests/cli/json_object.h"
@@ -86,8 +86,8 @@ class AdminToken : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::unique_ptr<identity::TokenFile> tokens_ =
-      *identity::TokenFile::Open(folder_.File("tokens"), Clock::System(), nullptr);
+  std::unique_ptr<identity::Tokens> tokens_ =
+      *identity::Tokens::OpenFile(folder_.File("tokens"), Clock::System(), nullptr);
   server::AdminService service_{tokens_.get(), Clock::System(),
                                 server::AccessHistory(nullptr, nullptr)};
   identity::Authenticator authenticator_{tokens_.get(), {}, Clock::System()};

@@ -241,7 +241,7 @@ class Pod:
 
     def access(self):
         desk = self.cluster.desk
-        return "--server", f"{NAME}:7070", "--ca", desk / "ca.crt", "--token-file", desk / "tokens.first-admin"
+        return "--server", f"{NAME}:7070", "--ca", desk / "ca.crt", "--token-file", desk / "first-admin"
 
     def status(self, url, *arguments):
         return self.output("curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", "--max-time", 5,
@@ -294,7 +294,19 @@ def check_callers(pods):
     appended = pods[1].dpledger("ledger", "append", "run", "--events", event)
     shown = json.loads(pods[2].dpledger("ledger", "show", "run", "--json"))
     assert "run" in json.dumps(shown), (made, appended, shown)
-    assert "Read-only file system" in pods[0].dpledger("admin", "token", "create", "x", "--grant", "analyst *")
+    # What one makes or revokes, the others know within a second.
+    secret = cluster.desk / "alice.token"
+    said = pods[0].dpledger("admin", "token", "create", "alice", "--grant", "analyst *", "--out", secret)
+    assert secret.exists(), said
+
+    def as_alice(pod):
+        words = ("ledger", "list", *pod.access()[:-1], secret)
+        return pod.output(cluster.binaries / "dpledger", *words)
+    for pod in pods:
+        await_that(f"{pod.name} knows alice", 5, lambda pod=pod: "run" in as_alice(pod))
+    pods[1].dpledger("admin", "token", "revoke", "alice")
+    for pod in pods:
+        await_that(f"{pod.name} knows that alice is gone", 5, lambda pod=pod: "revoked" in as_alice(pod))
 
     token = (cluster.desk / "prometheus.token").read_text().split()[0]
     authorised = "--header", f"Authorization: Bearer {token}"
@@ -397,7 +409,6 @@ def check_refusals(cluster):
             ("signing-key", 0o444, None, "group or others may use the secret"),
             ("postgres", 0o444, None, "group or others may use the secret"),
             ("postgres", 0o460, None, "group or others may use the secret"),
-            ("tokens", 0o660, None, "group or others may write it"),
             ("signing-key", 0o440, 0, "Permission denied")):  # as without fsGroup
         wrong.project(name, mode, group)
         said = wrong.await_refusal()

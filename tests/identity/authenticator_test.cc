@@ -10,7 +10,7 @@
 #include "identity/base64url.h"
 #include "identity/certificate_name.h"
 #include "identity/token.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 #include "tests/identity/samples.h"
 #include "tests/ledger_store/temp_folder.h"
 
@@ -115,7 +115,7 @@ TEST(CertificateName, IsRefusedIfItIsNotOne) {
 class AuthenticatorTest : public ::testing::Test {
  protected:
   AuthenticatorTest() {
-    tokens_ = *TokenFile::Open(folder_.path() + "/tokens", &clock_, nullptr);
+    tokens_ = *Tokens::OpenFile(folder_.path() + "/tokens", &clock_, nullptr);
     WriteOwnersFile(jwks_, Jwks({key_.Jwk("k")}));
     issuer_ = *JwtIssuer::Open({kIssuer, kAudience, jwks_}, &clock_, nullptr);
     authenticator_ = std::make_unique<Authenticator>(
@@ -155,7 +155,7 @@ class AuthenticatorTest : public ::testing::Test {
   SetClock clock_;
   const std::string jwks_ = folder_.path() + "/jwks";
   const SigningKey key_ = SigningKey::Ec();
-  std::unique_ptr<TokenFile> tokens_;
+  std::unique_ptr<Tokens> tokens_;
   std::unique_ptr<JwtIssuer> issuer_;
   std::unique_ptr<Authenticator> authenticator_;
 };
@@ -207,7 +207,7 @@ TEST_F(AuthenticatorTest, AnEndedTokenIsToldSo) {
 
   const std::string second = Token("bob");
   const Caller bob = *Show("Bearer " + second);
-  const auto other = *TokenFile::Open(folder_.path() + "/tokens", &clock_, nullptr);
+  const auto other = *Tokens::OpenFile(folder_.path() + "/tokens", &clock_, nullptr);
   ASSERT_TRUE(
       other->Change([&](TokenTable& table) { return table.Revoke("bob", clock_.now); }).ok());
   authenticator_->Refresh();

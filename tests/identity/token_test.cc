@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "identity/first_token.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 #include "tests/identity/samples.h"
 #include "tests/ledger_store/temp_folder.h"
 
@@ -173,12 +173,12 @@ TEST(TokenTable, RevokesAllTokensOfAName) {
 
 class TokenFileTest : public ::testing::Test {
  protected:
-  std::unique_ptr<TokenFile> Open(const Log* log = nullptr) {
-    auto file = TokenFile::Open(path_, &clock_, log);
+  std::unique_ptr<Tokens> Open(const Log* log = nullptr) {
+    auto file = Tokens::OpenFile(path_, &clock_, log);
     EXPECT_TRUE(file.ok()) << file.status();
     return *std::move(file);
   }
-  absl::Status Add(TokenFile& file, const std::string& name) {
+  absl::Status Add(Tokens& file, const std::string& name) {
     return file.Change([&](TokenTable& table) { return table.Create(Record(name), clock_.now); });
   }
   TempFolder folder_;
@@ -262,7 +262,7 @@ TEST_F(TokenFileTest, ABrokenFileKeepsTheTokensAndIsNeverWrittenOver) {
   EXPECT_NE(file->Find(HashOf("a")), nullptr);
   EXPECT_TRUE(IsError(Add(*file, "b"), absl::StatusCode::kFailedPrecondition, "line 2: is cut"));
   EXPECT_EQ(*ReadFile(path_), broken);
-  EXPECT_FALSE(TokenFile::Open(path_, &clock_, nullptr).ok());
+  EXPECT_FALSE(Tokens::OpenFile(path_, &clock_, nullptr).ok());
 
   ASSERT_EQ(::unlink(path_.c_str()), 0);
   file->Refresh();
@@ -299,13 +299,13 @@ TEST_F(TokenFileTest, WarnsOnceForEachContent) {
 TEST_F(TokenFileTest, RefusesAFileThatOthersMayWrite) {
   ASSERT_TRUE(Add(*Open(), "a").ok());
   ASSERT_EQ(::chmod(path_.c_str(), 0644), 0);
-  EXPECT_TRUE(TokenFile::Open(path_, &clock_, nullptr).ok());
+  EXPECT_TRUE(Tokens::OpenFile(path_, &clock_, nullptr).ok());
   ASSERT_EQ(::chmod(path_.c_str(), 0620), 0);
-  EXPECT_TRUE(IsError(TokenFile::Open(path_, &clock_, nullptr).status(),
+  EXPECT_TRUE(IsError(Tokens::OpenFile(path_, &clock_, nullptr).status(),
                       absl::StatusCode::kFailedPrecondition, "others may write it"));
   ASSERT_EQ(::unlink(path_.c_str()), 0);
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  EXPECT_TRUE(IsError(TokenFile::Open(path_, &clock_, nullptr).status(),
+  EXPECT_TRUE(IsError(Tokens::OpenFile(path_, &clock_, nullptr).status(),
                       absl::StatusCode::kFailedPrecondition, "must be a regular file"));
 }
 

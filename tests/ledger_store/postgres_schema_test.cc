@@ -194,7 +194,7 @@ TEST_F(PostgresSchema, ServerNeedsNoRightToDelete) {
       "GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA dpledger TO ledger_server;"
       "GRANT UPDATE ON dpledger.ledgers, dpledger.writers, dpledger.datasets, dpledger.histories,"
       " dpledger.checkpoints, dpledger.tiles, dpledger.signer, dpledger.barriers,"
-      " dpledger.summaries TO ledger_server");
+      " dpledger.summaries, dpledger.texts TO ledger_server");
   const auto store = *Open(" user=ledger_server");
   ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
   for (int i = 0; i < 2; ++i) {

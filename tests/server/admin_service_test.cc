@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "identity/authenticator.h"
 #include "identity/token.h"
-#include "identity/token_file.h"
+#include "identity/tokens.h"
 #include "tests/ledger_store/requests.h"
 #include "tests/ledger_store/temp_folder.h"
 
@@ -47,8 +47,7 @@ class AdminServiceTest : public ::testing::Test {
   TempFolder folder_;
   const std::string path_ = folder_.path() + "/tokens";
   TestClock clock_;
-  std::unique_ptr<identity::TokenFile> tokens_ =
-      *identity::TokenFile::Open(path_, &clock_, nullptr);
+  std::unique_ptr<identity::Tokens> tokens_ = *identity::Tokens::OpenFile(path_, &clock_, nullptr);
   AdminService service_{tokens_.get(), &clock_, AccessHistory(nullptr, nullptr)};
   identity::Authenticator authenticator_{tokens_.get(), {}, &clock_};
 };

@@ -107,6 +107,9 @@ class PostgresRights : public ::testing::Test {
       truth_ = made.Epsilon().value();
       description_ = made.Description().value();
       ASSERT_TRUE(made.store->GetHistory(kLedger).ok());
+      ASSERT_EQ(made.store->Text("tokens")->Edit(
+                    [](const SharedText::Edited&) { return SharedText::Edited("alice"); }),
+                absl::OkStatus());
     }
     Database().Must("DROP DATABASE IF EXISTS tried WITH (FORCE)");
     Database().Must("CREATE DATABASE tried TEMPLATE gold");
@@ -148,6 +151,13 @@ class PostgresRights : public ::testing::Test {
     running.status = running.notary->Sign().status();
     if (!running.status.ok()) return running;
     running.status = running.store->RenewHeads().status();
+    if (!running.status.ok()) return running;
+    const absl::StatusOr<std::string> tokens = *running.store->Text("tokens")->Changed();
+    if (tokens.ok()) {
+      EXPECT_EQ(*tokens, "alice");
+    } else if (!absl::IsNotFound(tokens.status())) {
+      running.status = tokens.status();
+    }
     running.source = std::make_unique<SubjectSource>(
         running.store.get(), size_t{64} << 20, nullptr,
         TableKeeping{std::make_shared<merkle::Authenticator>(*Key(), kHistoryPurpose), nullptr});
@@ -302,6 +312,15 @@ std::vector<Case> Cases() {
       {"UPDATE tiles",
        "UPDATE dpledger.tiles SET hashes = set_byte(hashes, 0, 255 - get_byte(hashes, 0))", "tile",
        "", ""},
+      {"UPDATE texts", "UPDATE dpledger.texts SET body = 'mallory'",
+       "the database's tokens: no server with this signing key wrote them", "", ""},
+      {"UPDATE texts", "UPDATE dpledger.texts SET version = version + 1",
+       "no server with this signing key wrote them", "", ""},
+      {"INSERT texts",
+       "INSERT INTO dpledger.texts SELECT 'times of last use', version, body, code"
+       " FROM dpledger.texts",
+       "", "", ""},
+      {"DELETE texts", "DELETE FROM dpledger.texts", "", "", ""},
       {"UPDATE barriers", "UPDATE dpledger.barriers SET n = 7", "", "", ""},
       {"INSERT requests",
        "INSERT INTO dpledger.requests SELECT ledger, 'r7', request_hash, receipt"
