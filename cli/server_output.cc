@@ -130,6 +130,8 @@ std::string SaidByText(const v1::SaidAnswer& said) {
 // A difference of two upper ends, in words.
 std::string GivenBackText(double given_back) {
   if (given_back == 0) return "as was said before";
+  if (!std::isfinite(given_back))
+    return given_back > 0 ? "a bound, where none was finite before" : "no finite bound any more";
   const std::string by = TextNear(std::abs(given_back));
   return absl::StrCat(by, given_back > 0 ? " less" : " more", " than was said before");
 }

@@ -13,8 +13,6 @@
 namespace dpledger::questions {
 namespace {
 
-// An ε above this tells hardly anybody anything: odds of e^10 are 22,000 to 1.
-constexpr double kUseful = 10;
 // A δ from so many records on, where 1 is 1/n, is not well below 1/n.
 constexpr double kNear = 0.1;
 
@@ -82,7 +80,8 @@ std::optional<Protected> Describe(const v1::AnswerDetails& details) {
   }
 }
 
-// What speaks against the number.
+}  // namespace
+
 std::string Doubts(const v1::AnswerDetails& details) {
   bool is_corrected = false, is_short = false, is_copy = false, is_left = false;
   std::set<std::string> names;
@@ -116,6 +115,8 @@ std::string Doubts(const v1::AnswerDetails& details) {
   }
   return doubts;
 }
+
+namespace {
 
 constexpr char kIfTrue[] =
     " It holds if what the answer assumes is so; if the events are true and leave out no use of "
@@ -187,7 +188,9 @@ std::string GuaranteeOf(const v1::AnswerDetails& details, double bound, Asked as
   return absl::StrCat(Doubts(details),
                       regime == v1::ODOMETER ? WhatOdometersSay(*of, asked)
                                              : WhatPlansSay(*of, regime == v1::FILTER, asked),
-                      bound > kUseful ? " An epsilon above 10 bounds little of use." : "",
+                      bound <= kUseful         ? ""
+                      : regime == v1::ODOMETER ? " A loss above 10 is no useful bound."
+                                               : " An epsilon above 10 bounds little of use.",
                       " It does not hide ", of->not_told,
                       "what the data show of many together, or the data from whoever holds them.");
 }

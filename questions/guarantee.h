@@ -14,12 +14,18 @@ namespace dpledger::questions {
 // parameters, of whose runs all are released, or the best one alone.
 enum class Asked { kEpsilon, kDelta, kSearch, kBestOfSearch };
 
+// An ε above this tells hardly anybody anything: odds of e^10 are 22,000 to 1.
+inline constexpr double kUseful = 10;
+
 // Of an answer with these details whose number is at most `bound` (an ε). Its sentences say, in
 // this order: what speaks against the number, what it protects and of whom, from whom, on what
 // conditions, and what it does not say. Of adjacencies and regimes that this version does not know
 // it says nothing: empty.
 std::string GuaranteeOf(const v1::AnswerDetails& details, double bound,
                         Asked asked = Asked::kEpsilon);
+
+// What speaks against the number, in whole sentences with a blank behind each; may be empty.
+std::string Doubts(const v1::AnswerDetails& details);
 
 // The text where nothing is promised. `why` is a clause.
 std::string NoGuarantee(const v1::AnswerDetails& details, absl::string_view why);

@@ -48,7 +48,8 @@ std::vector<v1::SaidAnswer> InOrder(std::vector<v1::SaidAnswer> answers) {
     if (again && !said.has_statement()) continue;
     if (answer.has_epsilon()) {
       const auto [known, first] = last.try_emplace({answer.size(), answer.delta()}, upper);
-      if (!first) said.set_given_back(known->second - upper);
+      // Of no bound before and none now, as nothing.
+      if (!first) said.set_given_back(known->second == upper ? 0 : known->second - upper);
       known->second = upper;
     }
     order.push_back(std::move(said));

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "accountant/numeric/rounding.h"
+#include "questions/guarantee.h"
+#include "server/statement/fields.h"
 #include "server/statement/words.h"
 
 namespace dpledger::server::statement {
@@ -38,15 +40,14 @@ std::string Found(v1::Adjacency adjacency) {
                                       : "of those that are among them";
 }
 
-bool MayBeShort(const v1::AnswerDetails& details) {
-  return std::any_of(details.ledgers().begin(), details.ledgers().end(),
-                     [](const v1::LedgerReference& ledger) { return ledger.missing_size() > 0; });
-}
-
 // An odometer says nothing of chances before the runs; it bounds what their outputs are worth to
 // whoever sees them: odds of at most e^ε where they were even.
 std::string OdometerWords(const v1::Statement::Answer& answer) {
-  std::string words = absl::StrCat(
+  if (answer.epsilon().upper() > questions::kUseful) {
+    return "There is no useful bound on what an attacker has learned by now: a privacy loss above "
+           "10 leaves hardly a doubt.";
+  }
+  return absl::StrCat(
       "Someone who sees all that was released, knows all other records, and held it for a coin "
       "toss ",
       Question(answer.details().adjacency()),
@@ -55,8 +56,29 @@ std::string OdometerWords(const v1::Statement::Answer& answer) {
       ", but for a chance of ", StatedText(answer.delta()),
       " that the runs' own randomness has shown more. Of runs that did not happen this says "
       "nothing.");
-  if (MayBeShort(answer.details())) {
-    words += " Releases may be missing in the record; with them, the chance may be higher.";
+}
+
+std::string PlanWords(const Facts& facts) {
+  const v1::Statement::Answer& answer = facts.answer;
+  const double upper = answer.epsilon().upper();
+  const Attack attack =
+      facts.profile.has_value() ? AttackOf(*facts.profile) : AttackOf(upper, answer.delta());
+  std::string words = absl::StrCat(
+      "Someone who sees all that was released, and knows all other records, guesses ",
+      Question(answer.details().adjacency()), " rightly with a chance of at most ",
+      ChanceUp(attack.success),
+      ", where a coin toss gives 50 %. At 1 false alarm in 100, such a guesser finds at most ",
+      InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
+  if (!facts.profile.has_value()) {
+    words +=
+        " These chances follow from epsilon and delta alone, and are larger than they need "
+        "to be.";
+  }
+  if (answer.has_planned_epsilon()) {
+    absl::StrAppend(&words,
+                    " They hold for the rounds so far; for a run that may be stopped for "
+                    "what it showed, the plan's epsilon, ",
+                    UpperText(answer.planned_epsilon().upper()), ", is the one that counts.");
   }
   return words;
 }
@@ -99,34 +121,14 @@ std::string AttackWords(const Facts& facts) {
     return "No bound is stated on what an attacker can learn from what was released, because "
            "epsilon is refused.";
   }
-  const double upper = answer.epsilon().upper();
-  if (!std::isfinite(upper)) {
-    return "There is no bound on what an attacker can learn from what was released.";
-  }
-  if (IsOdometer(answer)) return OdometerWords(answer);
-  const Attack attack =
-      facts.profile.has_value() ? AttackOf(*facts.profile) : AttackOf(upper, answer.delta());
-  std::string words = absl::StrCat(
-      "Someone who sees all that was released, and knows all other records, guesses ",
-      Question(answer.details().adjacency()), " rightly with a chance of at most ",
-      ChanceUp(attack.success),
-      ", where a coin toss gives 50 %. At 1 false alarm in 100, such a guesser finds at most ",
-      InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
-  if (!facts.profile.has_value()) {
-    words +=
-        " These chances follow from epsilon and delta alone, and are larger than they need "
-        "to be.";
-  }
-  if (answer.has_planned_epsilon()) {
-    absl::StrAppend(&words,
-                    " They hold for the rounds so far; for a run that may be stopped for "
-                    "what it showed, the plan's epsilon, ",
-                    UpperText(answer.planned_epsilon().upper()), ", is the one that counts.");
-  }
-  if (MayBeShort(answer.details())) {
-    words += " Releases may be missing in the record; with them, the chances are higher.";
-  }
-  return words;
+  const std::string delta = questions::DeltaWarning(facts.delta, PopulationOf(facts));
+  return absl::StrCat(
+      questions::Doubts(answer.details()),
+      !std::isfinite(answer.epsilon().upper())
+          ? "There is no bound on what an attacker can learn from what was released."
+      : IsOdometer(answer) ? OdometerWords(answer)
+                           : PlanWords(facts),
+      delta.empty() ? "" : absl::StrCat(" The ", delta, "."));
 }
 
 }  // namespace dpledger::server::statement

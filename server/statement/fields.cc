@@ -200,4 +200,11 @@ uint64_t PopulationOf(const LedgerFacts& ledger) {
   return population;
 }
 
+uint64_t PopulationOf(const Facts& facts) {
+  uint64_t population = 0;
+  for (const LedgerFacts& ledger : facts.ledgers)
+    population = std::max(population, PopulationOf(ledger));
+  return population;
+}
+
 }  // namespace dpledger::server::statement

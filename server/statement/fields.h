@@ -45,5 +45,7 @@ std::string SamplingText(const LedgerFacts& ledger);
 std::string NoiseText(const LedgerFacts& ledger);
 // The largest number of records that an entry states; 0: none does.
 uint64_t PopulationOf(const LedgerFacts& ledger);
+// The greatest of its ledgers.
+uint64_t PopulationOf(const Facts& facts);
 
 }  // namespace dpledger::server::statement

@@ -1,5 +1,7 @@
 #include "server/statement/page_parts.h"
 
+#include <cmath>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -26,6 +28,8 @@ std::string ResultText(const v1::Statement& statement) {
     return absl::StrCat("ε is refused: ", Shown(answer.refusal().message()));
   }
   if (IsOdometer(answer)) return OdometerText(answer);
+  if (!std::isfinite(answer.epsilon().upper()))
+    return absl::StrCat("No ε is finite at δ = ", StatedText(answer.delta()));
   return absl::StrCat("ε ≤ ", UpperText(answer.epsilon().upper()),
                       " at δ = ", StatedText(answer.delta()));
 }

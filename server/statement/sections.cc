@@ -1,10 +1,14 @@
 #include "server/statement/sections.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "accountant/filter/filter.h"
 #include "accountant/numeric/rounding.h"
+#include "questions/declaration_values.h"
 #include "questions/guarantee.h"
 #include "server/statement/fields.h"
 #include "server/statement/words.h"
@@ -31,6 +35,10 @@ std::string Lines(const google::protobuf::RepeatedPtrField<std::string>& texts) 
                        [](std::string* out, const std::string& text) { *out += Shown(text); });
 }
 
+bool HasBound(const Facts& facts) {
+  return facts.answer.has_epsilon() && std::isfinite(facts.answer.epsilon().upper());
+}
+
 // "2,036 entries": of all that is covered.
 std::string CountedEntries(const Facts& facts) {
   uint64_t entries = 0;
@@ -52,8 +60,10 @@ void AddDeclared(const Facts& facts, const std::string& name, const std::string&
 void AddSetting(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("1. Setting");
   builder.Add("dp_setting", "Setting of differential privacy",
-              "central, as accounted: the guarantee is against whoever sees what was released, "
-              "not against whoever sees the data or the sums before the noise",
+              HasBound(facts)
+                  ? "central, as accounted: what is said here is against whoever sees what was "
+                    "released, not against whoever sees the data or the sums before the noise"
+                  : "none: there is no guarantee",
               kComputed);
   builder.Add("trusted_parties", "Who adds the noise, and who is trusted with the data",
               "not stated in the ledger; the trainer could say it in the ledger's description",
@@ -187,7 +197,9 @@ void AddSampling(const Facts& facts, SectionBuilder& builder) {
 
 std::string FilterText(const Facts& facts) {
   std::vector<std::string> lines;
+  std::set<std::string> said;
   for (const v1::FilterSpending& one : facts.answer.details().filter_spending()) {
+    said.insert(one.ledger());
     lines.push_back(absl::StrCat(
         one.ledger(), ": ", one.filter(), ", bound ", StatedText(one.bound()), "; spent ",
         UpperText(one.spent()),
@@ -195,6 +207,14 @@ std::string FilterText(const Facts& facts) {
             ? ""
             : absl::StrCat(" of ", UpperText(one.granted()), ", granted by ", one.budget()),
         ", which is no guarantee"));
+  }
+  // An odometer and a refusal know of no filter.
+  for (const LedgerFacts& ledger : facts.ledgers) {
+    const auto filter = questions::FilterFromProto(ledger.declaration().filter());
+    if (!ledger.declaration().has_filter() || !filter.ok() || said.contains(ledger.ledger.name()))
+      continue;
+    lines.push_back(absl::StrCat(ledger.ledger.name(), ": ", accountant::filter::Name(*filter),
+                                 ", bound ", StatedText(accountant::filter::BoundOf(*filter))));
   }
   return absl::StrJoin(lines, "\n");
 }
@@ -212,14 +232,7 @@ void AddAccounting(const Facts& facts, SectionBuilder& builder) {
       Grouped(facts,
               [](const auto& one) { return ParametersWords(one.declaration().parameters()); }),
       kDeclared, "not stated");
-  builder.AddOrOpen("filter", "Filter that adaptive ledgers are held to",
-                    facts.answer.has_epsilon() ? FilterText(facts)
-                                               : Grouped(facts,
-                                                         [](const LedgerFacts& one) -> std::string {
-                                                           const v1::Filter& filter =
-                                                               one.declaration().filter();
-                                                           return filter.ShortDebugString();
-                                                         }),
+  builder.AddOrOpen("filter", "Filter that adaptive ledgers are held to", FilterText(facts),
                     kDeclared, fixed ? "none is needed: parameters are fixed" : "none is declared",
                     fixed ? kNotApplicable : kNotStated);
   builder.AddOrOpen("assumptions", "What the number assumes", Lines(details.assumptions()),
@@ -232,16 +245,15 @@ void AddAccounting(const Facts& facts, SectionBuilder& builder) {
 // ---- 6. The guarantee ----
 
 std::string EpsilonText(const v1::Interval& epsilon, double delta) {
+  if (!std::isfinite(epsilon.upper()))
+    return absl::StrCat("none is finite at δ = ", StatedText(delta));
   return absl::StrCat("ε ≤ ", UpperText(epsilon.upper()), " at δ = ", StatedText(delta), " (",
                       IntervalWords(epsilon), ")");
 }
 
 std::string DeltaText(const Facts& facts) {
   std::string text = StatedText(facts.delta);
-  uint64_t population = 0;
-  for (const LedgerFacts& ledger : facts.ledgers) {
-    population = std::max(population, PopulationOf(ledger));
-  }
+  const uint64_t population = PopulationOf(facts);
   if (population == 0) {
     return text +
            "; no entry states the number of records, with which a delta is compared: it "
@@ -277,7 +289,7 @@ void AddGuarantee(const Facts& facts, const std::string& words, SectionBuilder& 
   }
   builder.Add("delta", "Delta", DeltaText(facts), kComputed);
   builder.Add("attack", "What an attacker can gain", words, kComputed);
-  if (answer.has_epsilon() && !IsOdometer(answer)) {
+  if (HasBound(facts) && !IsOdometer(answer)) {
     builder.Add("customary_tiers", "Footnote",
                 "In machine learning it is customary to call ε ≤ 1 a strong and ε ≤ 10 a "
                 "reasonable guarantee, and to draw no conclusion from a larger one (Ponomareva et "

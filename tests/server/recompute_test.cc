@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -231,6 +232,16 @@ TEST_F(RecomputeTest, ListsWhatWasSaidOfALedger) {
   ASSERT_EQ(rest.answers_size(), 1);
   EXPECT_EQ(rest.answers(0).SerializeAsString(), all.answers(3).SerializeAsString());
   EXPECT_EQ(rest.next_page_token(), "");
+
+  // Two that know no bound: the first takes back whatever there was, the second nothing.
+  for (int number : {1, 3}) {
+    statements.mutable_statements(number - 1)
+        ->mutable_epsilon()
+        ->set_upper(std::numeric_limits<double>::infinity());
+  }
+  const v1::ListAnswersResponse boundless = said(NameOf(60), absl::StrCat("delta: ", usual));
+  EXPECT_EQ(boundless.answers(2).given_back(), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(boundless.answers(3).given_back(), 0);
 }
 
 TEST_F(RecomputeTest, WhatWasSaidOfFewerEntriesGaveNothingBack) {

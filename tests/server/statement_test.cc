@@ -28,6 +28,7 @@ using grpc::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 const std::string kOne = "projects/p/ledgers/one";
 const std::string kTwo = "projects/p/ledgers/two";
@@ -226,6 +227,7 @@ TEST_F(StatementTest, RefusalIsPartOfTheStatement) {
   EXPECT_EQ(Field("method").source(), v1::Statement::NOT_APPLICABLE);
   EXPECT_EQ(Field("planned_rounds").source(), v1::Statement::NOT_APPLICABLE);
   EXPECT_EQ(Field("filter").source(), v1::Statement::NOT_STATED);
+  EXPECT_EQ(Field("dp_setting").value(), "none: there is no guarantee");
   EXPECT_THAT(statement_.html(), Not(HasSubstr("ε ≤")));
   EXPECT_THAT(statement_.markdown(), Not(HasSubstr("ε ≤")));
 }
@@ -242,6 +244,37 @@ TEST_F(StatementTest, FilterOfAdaptiveLedgersIsTheGuarantee) {
   EXPECT_THAT(Field("filter").value(), HasSubstr("bound 4; spent "));
   EXPECT_THAT(Field("regime").value(), HasSubstr("what the declared filters allow"));
   EXPECT_THAT(statement_.answer().in_words(), HasSubstr("follow from epsilon and delta alone"));
+  // Of an odometer over such ledgers a filter is no part; it is declared all the same.
+  Make(kTwo, 800);
+  MustAsk("dataset: 'adult' delta: 1e-5");
+  EXPECT_EQ(statement_.answer().details().regime(), v1::ODOMETER);
+  EXPECT_EQ(Field("filter").source(), v1::Statement::DECLARED);
+  EXPECT_EQ(Field("filter").value(), absl::StrCat(kOne, ": rdp at order 8, bound 4"));
+}
+
+// A number that is no bound, one that is corrected, and a δ that gives out whole records, in the
+// first words that a reader sees.
+TEST_F(StatementTest, HeadSaysWhatSpeaksAgainstTheNumber) {
+  Make(kOne, 10);
+  v1::AppendBatchRequest correction = Batch(kOne, "w", "correction");
+  correction.set_writer_position(1);
+  correction.add_entries()->mutable_correction()->set_text("sigma was 0.3");
+  correction.mutable_entries(0)->mutable_correction()->set_corrected_sequence(1);
+  running_.Append(correction);
+  MustAsk(kAskOne);
+  EXPECT_THAT(statement_.answer().in_words(),
+              HasSubstr("The delta is large: 0.6 times 1/n for the 60000 records"));
+  EXPECT_THAT(statement_.answer().in_words(), StartsWith("The record is corrected: "));
+  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("guesses whether a record"));
+  v1::AppendBatchRequest raw = Batch(kOne, "w", "raw");
+  raw.set_writer_position(2);
+  raw.add_entries()->mutable_event()->mutable_mechanism()->mutable_non_private();
+  running_.Append(raw);
+  MustAsk(kAskOne);
+  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("There is no bound on what an attacker"));
+  EXPECT_THAT(statement_.markdown(), HasSubstr("No ε is finite at δ = 1e-5"));
+  EXPECT_EQ(Field("dp_setting").value(), "none: there is no guarantee");
+  EXPECT_THAT(statement_.html(), Not(HasSubstr("ε ≤")));
 }
 
 // ε of an odometer is never shown as that of differential privacy.
@@ -428,6 +461,16 @@ TEST(StatementWords, AttackIsAboutWhatNeighboursDifferIn) {
     EXPECT_THAT(words, HasSubstr(row.question));
     EXPECT_THAT(words, HasSubstr(row.found));
   }
+}
+
+TEST(StatementWords, AttackOnOdometersAboveTenHasNoUsefulBound) {
+  statement::Facts facts;
+  facts.answer.mutable_epsilon()->set_upper(1);
+  facts.answer.mutable_details()->set_adjacency(v1::ADD_OR_REMOVE_ONE);
+  facts.answer.mutable_details()->set_regime(v1::ODOMETER);
+  EXPECT_THAT(statement::AttackWords(facts), HasSubstr("sure of the truth by now to at most 73.1"));
+  facts.answer.mutable_epsilon()->set_upper(10.1);
+  EXPECT_THAT(statement::AttackWords(facts), StartsWith("There is no useful bound"));
 }
 
 // What a budget sets aside is no release.
