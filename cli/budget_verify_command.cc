@@ -72,7 +72,8 @@ absl::Status Contradiction(const HeldBundle& run, const std::string& what) {
   return bundle::Differs(bundle::kBudgetClass, run.origin(), what);
 }
 
-// Both tell of the same grants, each as far as it goes.
+// Both tell of the same grants: a run of no more than its budget, which goes on where the run ends
+// earlier or is sealed; and what the run holds is what the budget sets aside for it.
 absl::Status CheckRun(const HeldBundle& budget, const HeldBundle& run) {
   const v1::Declaration& declared = run.log.declaration();
   if (run.OriginOf(declared.budget()) != budget.origin()) {
@@ -86,6 +87,10 @@ absl::Status CheckRun(const HeldBundle& budget, const HeldBundle& run) {
   for (const v1::BudgetGrant& grant : budget.log.grants()) {
     if (budget.OriginOf(grant.ledger()) != run.origin()) continue;
     told.push_back(&grant);
+    if (budget.OriginOf(grant.budget()) != budget.origin()) {
+      return Contradiction(
+          run, absl::StrCat("its grant ", told.size(), " is of another budget, ", grant.budget()));
+    }
     // A sealed run is not told of what it gives back: compared with what it declares.
     if (!events::SameBlocks(grant, declared)) {
       return Contradiction(run, "is granted other blocks than it declares");
@@ -96,7 +101,14 @@ absl::Status CheckRun(const HeldBundle& budget, const HeldBundle& run) {
     if (told[i]->SerializeAsString() == grants[i].SerializeAsString()) continue;
     return Contradiction(run, absl::StrCat("its grant ", i + 1, " is not what the budget says"));
   }
-  return absl::OkStatus();
+  if (grants.size() > told.size()) {
+    return Contradiction(
+        run, absl::StrCat("tells of ", grants.size(), " grants, and its budget of ", told.size(),
+                          ": where the budget's bundle is the older one, export "
+                          "it again"));
+  }
+  const absl::Status holds = run.log.CheckHolds(told.empty() ? v1::BudgetGrant() : *told.back());
+  return holds.ok() ? holds : Contradiction(run, std::string(holds.message()));
 }
 
 absl::Status Verify(const VerifyFlags& flags, Output& out) {

@@ -60,17 +60,16 @@ absl::Status CheckImported(const BatchDraft::Entry& imported, const v1::Import& 
   return absl::OkStatus();
 }
 
-bool IsEvent(const BatchDraft::Entry& entry) {
-  return entry.body == v1::NewEntry::kEvent || entry.body == v1::NewEntry::kLateEvent;
+absl::Status BudgetOnly(const LedgerHead& head) {
+  return Precondition(
+      absl::StrCat(head.name, ": is a budget; what runs do stands in ledgers of their own"),
+      "BUDGET_ONLY", {{"ledger", head.name}});
 }
 
 // An import has IMPORTED entries only, and no other ledger has any. A budget has no events.
 absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, uint64_t sequence) {
-  if (DeclarationOf(head).kind() == v1::BUDGET && IsEvent(entry)) {
-    return Precondition(
-        absl::StrCat(head.name, ": is a budget; what runs do stands in ledgers of their own"),
-        "BUDGET_ONLY", {{"ledger", head.name}});
-  }
+  if (DeclarationOf(head).kind() == v1::BUDGET && entry.body == v1::NewEntry::kEvent)
+    return BudgetOnly(head);
   if (entry.body == v1::NewEntry::kRetiredBlocks &&
       DeclarationOf(head).block_assignment().empty()) {
     return Precondition(
@@ -110,6 +109,7 @@ absl::Status CheckRoomForWriter(const LedgerHead& head, const BatchDraft& batch)
 
 // A batch that may change nothing but to make the ledger say more.
 absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
+  if (DeclarationOf(head).kind() == v1::BUDGET) return BudgetOnly(head);
   if (head.first->has_import()) {
     return Precondition(absl::StrCat(head.name,
                                      ": is a copy of another ledger; the spool belongs "

@@ -63,7 +63,8 @@ absl::Status DescribeGrant(const HeldLedger& ledger, const accountant::filter::U
     ASSIGN_OR_RETURN(granted, UsesOfPlan(ledger.filter, adjacency, ledger.grants[0], limits));
   }
   spending.set_granted(SpentBy(ledger.filter, granted));
-  if (!std::equal(uses.begin(), uses.end(), granted.begin(),
+  if (ledger.late_after_seal ||
+      !std::equal(uses.begin(), uses.end(), granted.begin(),
                   [](double used, double most) { return used <= most * (1 + kMargin); })) {
     spending.set_crossed(true);
   }
@@ -150,7 +151,8 @@ absl::Status Overspent(const v1::FilterSpending& spending) {
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
           spending.ledger(), ": has spent ", spending.spent(), " of its budget ", spending.budget(),
-          ", by some measure more than it was granted, ", spending.granted(),
+          ", by some measure, or by what came after its seal, more than it was granted, ",
+          spending.granted(),
           ": what the budget promises did not hold, and no number is given for it")),
       {kBudgetExceeded,
        {{"ledger", spending.ledger()},

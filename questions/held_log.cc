@@ -35,6 +35,11 @@ absl::Status HeldLog::Add(std::string_view bytes) {
   if (!run_.has_value()) RETURN_IF_ERROR(Begin(entry[0]));
   if (entry[0].has_grant()) grants_.push_back(entry[0].grant());
   if (entry[0].has_granted()) grants_.push_back(entry[0].granted());
+  if (declaration_.kind() == v1::BUDGET && (entry[0].has_event() || entry[0].has_late_event())) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat("entry ", sequence, ": a budget has no events")),
+        {"BUDGET_ONLY", {{"sequence", absl::StrCat(sequence)}}});
+  }
   ASSIGN_OR_RETURN(HeldRun::Step step, run_->Take(std::move(entry), uses_of_));
   if (const auto block = run_->RetiredIn(step); block.has_value()) {
     return WithReason(
@@ -53,6 +58,22 @@ absl::Status HeldLog::Add(std::string_view bytes) {
   }
   run_->Apply(std::move(step));
   return absl::OkStatus();
+}
+
+absl::Status HeldLog::CheckHolds(const v1::BudgetGrant& grant) const {
+  std::vector<v1::LedgerEntry> entry(1);
+  entry[0].set_sequence(run_->size());
+  *entry[0].mutable_granted() = grant;
+  ASSIGN_OR_RETURN(const HeldRun::Step step, run_->Take(std::move(entry), uses_of_));
+  if (!run_->IsOwed(step) && !run_->CrossedIn(step).has_value()) return absl::OkStatus();
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          run_->IsOwed(step) ? "was sealed while writers were missing, with a grant of "
+                             : "has spent ",
+          run_->IsOwed(step) ? SpentBy(run_->filter(), run_->terms().granted.Total())
+                             : run_->Spent(),
+          ", and the budget grants it ", run_->BoundAfter(step))),
+      {kBudgetExceeded, {}});
 }
 
 }  // namespace dpledger::questions

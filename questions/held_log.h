@@ -24,6 +24,10 @@ class HeldLog {
   // used after an error.
   absl::Status Add(std::string_view bytes);
 
+  // Of a run, that the budget's last grant to it, as the budget tells it, holds what the run has
+  // spent, and what its missing writers may still bring. FAILED_PRECONDITION (BUDGET_EXCEEDED).
+  absl::Status CheckHolds(const v1::BudgetGrant& grant) const;
+
   // Precondition: Add was OK.
   const v1::Declaration& declaration() const { return declaration_; }
   const HeldRun& run() const { return *run_; }

@@ -46,6 +46,9 @@ inline constexpr char kBudgetExceeded[] = "BUDGET_EXCEEDED";
 // By a block of the budget that was retired.
 inline constexpr char kBlockRetired[] = "BLOCK_RETIRED";
 
+// By a grant of less to a run that was sealed while writers were missing.
+inline constexpr char kWritersMissing[] = "WRITERS_MISSING";
+
 // What a part of a run uses of the filter (filter::UsesOf). Parts of one key are equal. `quick`:
 // unsampled or Poisson-sampled Gaussians alone, some microseconds.
 struct RunPart {
@@ -72,7 +75,10 @@ class HeldRun {
     uint32_t blocks = 1;        // of a budget
     v1::RetiredBlocks retired;  // of which nothing more is granted
     bool under_budget = false;
-    accountant::filter::Tally granted;  // under a budget
+    // Under a budget; from a seal on that names no writer missing, what the run had spent then.
+    accountant::filter::Tally granted;
+    // Sealed while writers were missing: what they may still bring stays granted.
+    bool keeps_grant = false;
   };
   // What entries do, all of one writer.
   struct Step {
@@ -111,6 +117,10 @@ class HeldRun {
   // The first block in which the bound does not hold after the step, with a margin for rounding (1
   // of what has no blocks); nullopt: it holds, or the step adds nothing.
   std::optional<uint32_t> CrossedIn(const Step& step) const;
+  // Whether the step takes away what missing writers may still bring.
+  bool IsOwed(const Step& step) const {
+    return terms_.keeps_grant && !terms_.granted.Within(step.terms.granted);
+  }
   // The first retired block of which the step would grant more than before; nullopt: of none.
   std::optional<uint32_t> RetiredIn(const Step& step) const;
   // What is spent in that block before the step, and after it. Rounded up.

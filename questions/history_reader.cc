@@ -126,6 +126,8 @@ absl::Status HistoryReader::TakeLast(size_t log) {
 absl::Status HistoryReader::TakeEvent(size_t log, const v1::LedgerEntry& entry,
                                       const v1::Event& event) {
   if (logs_[log].is_copy) return Damaged(log, entry.sequence(), "a copy has no events of its own");
+  if (events::DeclarationOf(logs_[log].first).kind() == v1::BUDGET)
+    return NoAnalysis(log, entry.sequence(), "a budget has no events");
   const absl::StatusOr<accountant::Event> value = events::ValueOf(event);
   if (!value.ok()) {
     return NoAnalysis(log, entry.sequence(), std::string(value.status().message()));
@@ -137,6 +139,7 @@ absl::Status HistoryReader::TakeEvent(size_t log, const v1::LedgerEntry& entry,
   stated_rounds_ += std::min(stated, std::numeric_limits<uint64_t>::max() - stated_rounds_);
   v1::WriterStatus& writer = logs_[log].writers[entry.writer()];
   if (entry.has_late_event()) {
+    logs_[log].seal.is_late = logs_[log].seal.is_late || logs_[log].sealed;
     history_.Add(events::LateOwner(entry.late_event().incarnation(), writer), *value);
     events::TakeLateEvent(writer);
     return absl::OkStatus();
@@ -231,6 +234,8 @@ absl::Status HistoryReader::TakeBody(size_t log, const v1::LedgerEntry& entry) {
       return absl::OkStatus();
     case v1::LedgerEntry::kSeal:
       logs_[log].sealed = true;
+      logs_[log].seal.was_whole =
+          entry.seal().missing_writers().empty() && entry.seal().missing_count() == 0;
       return absl::OkStatus();
     case v1::LedgerEntry::kCorrection:  // never lowers what was released
       logs_[log].corrections.push_back({sequence, entry.correction()});
@@ -297,6 +302,7 @@ HistoryReader HistoryReader::Resume(Parts parts) {
   reader.logs_.back().corrections = std::move(parts.corrections);
   reader.logs_.back().grants = std::move(parts.grants);
   reader.logs_.back().retired = std::move(parts.retired);
+  reader.logs_.back().seal = parts.seal;
   return reader;
 }
 

@@ -45,6 +45,12 @@ class HistoryReader {
   // Entry 0: a DECLARATION, FORK or IMPORT. Precondition: size() > 0.
   const v1::LedgerEntry& first() const { return logs_[0].first; }
   bool sealed() const { return logs_[0].sealed; }
+  // Of a run under a budget, and its SEAL.
+  struct Seal {
+    bool was_whole = false;  // it names no writer missing: from then on it holds what it has spent
+    bool is_late = false;    // events came late after it
+  };
+  const Seal& seal() const { return logs_.back().seal; }
   // The ledger's writers by name, and its corrections in order; of a copy, those of the innermost
   // original.
   using Writers = std::map<std::string, v1::WriterStatus>;
@@ -92,6 +98,7 @@ class HistoryReader {
     std::vector<CorrectionAt> corrections;
     Grants grants;
     v1::RetiredBlocks retired;
+    Seal seal;
     std::optional<Original> original;
   };
   static HistoryReader Resume(Parts parts);
@@ -107,6 +114,7 @@ class HistoryReader {
     std::vector<CorrectionAt> corrections;
     Grants grants;
     v1::RetiredBlocks retired;
+    Seal seal;
     // Copies only: what the IMPORT states.
     uint64_t original_size = 0;
     std::string original_root;

@@ -242,6 +242,7 @@ absl::StatusOr<HeldLedger> HeldOf(const Lineage& lineage, const SubjectOptions& 
   if (!held.budget.empty() || held.is_budget) {
     for (const auto& [ledger, grant] : grants) held.grants.push_back(grant);
   }
+  held.late_after_seal = own.reader->seal().was_whole && own.reader->seal().is_late;
   held.has_blocks = !declaration.block_assignment().empty() || declaration.blocks_size() > 0;
   return held;
 }

@@ -91,6 +91,13 @@ absl::Status Check(const std::string& ledger, const questions::HeldRun& run,
             " different sums where the ledger's filter is kept, got ", step.kept->kinds())),
         {"FILTER_CANNOT_COUNT", {{"ledger", ledger}}});
   }
+  if (run.IsOwed(step)) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          ledger,
+                          ": was sealed while writers were missing: what they may still bring "
+                          "stays granted; nothing is stored")),
+                      {questions::kWritersMissing, {{"ledger", ledger}}});
+  }
   if (const auto block = run.RetiredIn(step); block.has_value()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(

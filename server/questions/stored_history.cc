@@ -211,6 +211,8 @@ std::optional<v1::StoredHistory> ToStored(const LedgerHistory& history) {
   }
   for (const auto& [ledger, grant] : reader.grants()) *table.add_grants() = grant;
   *table.mutable_retired_blocks() = reader.retired().blocks();
+  table.set_sealed_whole(reader.seal().was_whole);
+  table.set_late_after_seal(reader.seal().is_late);
   if (table.ByteSizeLong() > kMaxTableBytes) return std::nullopt;
   return table;
 }
@@ -257,6 +259,7 @@ absl::StatusOr<LedgerHistory> FromStored(LedgerReader& store, const v1::Ledger& 
   }
   for (const v1::BudgetGrant& grant : table.grants()) parts.grants[grant.ledger()] = grant;
   *parts.retired.mutable_blocks() = table.retired_blocks();
+  parts.seal = {table.sealed_whole(), table.late_after_seal()};
   if (ledger.has_import()) {
     const uint64_t size = ledger.import().size();
     parts.original = {size, ledger.import().root_hash(), size, table.sealed()};

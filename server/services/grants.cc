@@ -36,6 +36,13 @@ absl::StatusOr<questions::Plan> WhatIsSpent(const v1::GrantBudgetRequest& reques
   if (!request.plan().empty()) {
     return FieldError("plan", "must be empty where what is spent is granted");
   }
+  if (reader.sealed() && !reader.seal().was_whole) {
+    return WithReason(absl::FailedPreconditionError(
+                          absl::StrCat("ledger: ", request.ledger(),
+                                       " was sealed while writers were missing: what they may "
+                                       "still bring stays granted")),
+                      {questions::kWritersMissing, {{"ledger", request.ledger()}}});
+  }
   if (reader.sealed() || HaveClosed(reader.writers())) return questions::PlanOf(reader.history());
   return WithReason(absl::FailedPreconditionError(absl::StrCat(
                         "ledger: ", request.ledger(),

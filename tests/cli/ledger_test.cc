@@ -441,6 +441,16 @@ TEST_F(Ledger, BudgetsBoundTheirRunsTogether) {
   EXPECT_THAT(Dpledger(with({"budget", "verify", "--self-signed"}, bundles)).out,
               AllOf(HasSubstr("3, each fitted when it was made"), HasSubstr(", at every entry"),
                     HasSubstr("NOT CHECKED")));
+  // A budget's bundle that does not have what a run was told: older, or another record.
+  Ok({"budget", "grant", name_, "--for", name_ + "-a", "--noise-multiplier", "50", "--steps", "1",
+      "--more"});
+  const std::string first = bundles[1];
+  bundles[1] = folder_.path() + "/again.bundle";
+  Ok({"ledger", "export", name_ + "-a", "--output", bundles[1]});
+  const RunResult older = Dpledger(with({"budget", "verify", "--self-signed"}, bundles));
+  EXPECT_EQ(older.exit_code, 3);
+  EXPECT_THAT(older.err, HasSubstr("where the budget's bundle is the older one, export it again"));
+  bundles[1] = first;
   std::swap(bundles[0], bundles[1]);
   const RunResult swapped = Dpledger(with({"budget", "verify", "--self-signed"}, bundles));
   EXPECT_EQ(swapped.exit_code, 1);

@@ -19,8 +19,7 @@ std::string GrantTo(const std::string& ledger) {
                       "' plan { mechanism { gaussian { noise_multiplier: 1 } } }");
 }
 
-class HeldLogTest : public ::testing::Test {
- protected:
+struct Record {
   absl::Status Add(const std::string& body) {
     auto entry = accountant::FromText<v1::LedgerEntry>(body);
     entry.set_sequence(sequence_++);
@@ -29,12 +28,16 @@ class HeldLogTest : public ::testing::Test {
   absl::Status Declare(const std::string& more) {
     return Add(absl::StrCat("declaration { ", kTerms, more, " }"));
   }
+  HeldLog log_;
+  uint64_t sequence_ = 0;
+};
+
+class HeldLogTest : public ::testing::Test, protected Record {
+ protected:
   static void ExpectExceeded(const absl::Status& status, const std::string& sequence) {
     EXPECT_EQ(ReasonOf(status).reason, "BUDGET_EXCEEDED") << status;
     EXPECT_EQ(ReasonOf(status).metadata["sequence"], sequence);
   }
-  HeldLog log_;
-  uint64_t sequence_ = 0;
 };
 
 TEST_F(HeldLogTest, FindsTheGrantThatDidNotFitInOneBlock) {
@@ -89,6 +92,53 @@ TEST_F(HeldLogTest, FindsTheGrantBelowWhatWasSpent) {
   EXPECT_TRUE(Add(absl::StrCat("granted { ", GrantTo("r"), "}")).ok());
   EXPECT_TRUE(Add("writer: 'w' event { mechanism { gaussian { noise_multiplier: 1 } } }").ok());
   ExpectExceeded(Add("granted { budget: 'b' ledger: 'r' }"), "3");
+}
+
+// What a run had not spent when it was sealed, it gave back.
+TEST_F(HeldLogTest, FindsWhatCameAfterASealThatGaveBack) {
+  for (const bool is_missing : {false, true}) {
+    Record log;
+    ASSERT_EQ(log.Declare("budget: 'b'"), absl::OkStatus());
+    EXPECT_TRUE(log.Add(absl::StrCat("granted { ", GrantTo("r"), "}")).ok());
+    EXPECT_TRUE(log.Add("writer: 'w' note { text: 'begins' }").ok());
+    EXPECT_TRUE(log.Add(is_missing ? "seal { missing_writers: 'w' }" : "seal {}").ok());
+    v1::BudgetGrant all, nothing;
+    *all.add_plan() =
+        accountant::FromText<v1::Event>("mechanism { gaussian { noise_multiplier: 1 } }");
+    EXPECT_EQ(log.log_.CheckHolds(all), absl::OkStatus());
+    EXPECT_EQ(log.log_.CheckHolds(nothing).ok(), !is_missing);
+    const absl::Status late = log.Add(
+        "writer: 'w' late_event { event { mechanism { gaussian { noise_multiplier: 1 } } } }");
+    if (is_missing) {
+      EXPECT_EQ(late, absl::OkStatus());
+      EXPECT_EQ(log.log_.CheckHolds(all), absl::OkStatus());
+    } else {
+      ExpectExceeded(late, "4");
+    }
+  }
+}
+
+TEST_F(HeldLogTest, FindsTheRunThatHoldsMoreThanItsBudgetSays) {
+  ASSERT_EQ(Declare("budget: 'b'"), absl::OkStatus());
+  EXPECT_TRUE(Add(absl::StrCat("granted { ", GrantTo("r"), "}")).ok());
+  EXPECT_TRUE(Add("writer: 'w' event { mechanism { gaussian { noise_multiplier: 2 } } }").ok());
+  v1::BudgetGrant grant;
+  v1::Gaussian& plan = *grant.add_plan()->mutable_mechanism()->mutable_gaussian();
+  for (const auto& [noise, holds] : {std::pair(1.9, true), {2, true}, {2.1, false}}) {
+    plan.set_noise_multiplier(noise);
+    EXPECT_EQ(log_.CheckHolds(grant).ok(), holds) << noise;
+  }
+  grant.clear_plan();
+  EXPECT_EQ(ReasonOf(log_.CheckHolds(grant)).reason, "BUDGET_EXCEEDED");
+}
+
+TEST_F(HeldLogTest, FindsTheEventOfABudget) {
+  const std::string event = "event { mechanism { gaussian { noise_multiplier: 1 } } }";
+  for (const std::string& body : {event, absl::StrCat("late_event { ", event, " }")}) {
+    Record log;
+    ASSERT_EQ(log.Declare("kind: BUDGET"), absl::OkStatus());
+    EXPECT_EQ(ReasonOf(log.Add(absl::StrCat("writer: 'w' ", body))).reason, "BUDGET_ONLY");
+  }
 }
 
 TEST_F(HeldLogTest, SaysWhatIsUnderNoBudget) {

@@ -46,11 +46,13 @@ class BudgetServiceTest : public ::testing::Test {
   void CreateRun(const std::string& id, const std::string& parameters) {
     Create(id, absl::StrCat("parameters: ", parameters, " budget: '", NameOf("b"), "'"));
   }
-  grpc::Status Grant(const std::string& run, uint64_t rounds) {
+  grpc::Status Grant(const std::string& run, uint64_t rounds,
+                     v1::GrantChange change = v1::GRANT_PLAN) {
     v1::GrantBudgetRequest request;
     request.set_budget(NameOf("b"));
     request.set_ledger(NameOf(run));
     if (rounds > 0) *request.add_plan() = Gaussians(rounds);
+    request.set_change(change);
     request.set_request_id(absl::StrCat("g", ++requests_));
     return UntilCounted(
         [&] { return Call(server_.ledgers(), &v1::LedgerService::Stub::GrantBudget, request); });
@@ -62,6 +64,18 @@ class BudgetServiceTest : public ::testing::Test {
         Gaussians(rounds);
     ASSERT_TRUE(IsOk(UntilCounted(
         [&] { return Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, batch); })));
+  }
+  void Close(const std::string& run) {
+    v1::AppendBatchRequest batch = Batch(NameOf(run), "w", absl::StrCat("c", ++requests_));
+    batch.add_entries()->mutable_writer_closed()->set_entry_count(2);
+    ASSERT_TRUE(IsOk(Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, batch)));
+  }
+  grpc::Status Seal(const std::string& run, const std::string& missing = "") {
+    v1::SealLedgerRequest request;
+    request.set_name(NameOf(run));
+    request.set_request_id(absl::StrCat("s", ++requests_));
+    if (!missing.empty()) request.add_missing_writers(missing);
+    return Call(server_.ledgers(), &v1::LedgerService::Stub::SealLedger, request);
   }
   v1::ComputeBudgetResponse Ask() {
     v1::ComputeBudgetRequest request;
@@ -227,6 +241,101 @@ TEST_F(BudgetServiceTest, EachOfSeveralOverspentRunsMayBeGrantedWhatItSpent) {
   EXPECT_TRUE(IsOk(Grant("a", 25)));
   EXPECT_TRUE(IsOk(Grant("c", 25)));
   testing::AwaitThat([&] { return Ask().overspent_size() == 0; });
+}
+
+// What it has not spent was given back: a sealed run has nothing left for what comes late.
+TEST_F(BudgetServiceTest, OverspentByWhatComesAfterASealThatGaveBack) {
+  CreateBudget();
+  CreateRun("a", "ADAPTIVE");
+  CreateRun("other", "ADAPTIVE");
+  ASSERT_TRUE(IsOk(Grant("a", 50)));
+  Append("a", 20);
+  Close("a");
+  ASSERT_TRUE(IsOk(Seal("a")));
+  testing::AwaitThat([&] { return std::abs(Ask().spending().spent() - .1) < 1e-9; });
+  EXPECT_TRUE(IsOk(Grant("other", 380)));
+  EXPECT_EQ(Ask().overspent_size(), 0);
+  Append("a", 1, /*late=*/true);
+  testing::AwaitThat([&] { return Ask().overspent_size() == 1; });
+  grpc::Status status;
+  for (const char* asked : {"a", "b"}) {
+    Epsilon(asked, status);
+    EXPECT_TRUE(
+        IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED", NameOf("a")))
+        << asked;
+  }
+}
+
+// However many ledgers wait to be counted for lists.
+TEST_F(BudgetServiceTest, LateEntriesAreCountedBeforeAllElse) {
+  CreateBudget();
+  CreateRun("z", "ADAPTIVE");
+  ASSERT_TRUE(IsOk(Grant("z", 50)));
+  Append("z", 50);
+  testing::AwaitThat([&] { return Ask().runs_size() == 1 && Ask().runs(0).spent() > .2; });
+  for (int i = 0; i < 200; ++i) {
+    Create(absl::StrCat("other-", i), "parameters: FIXED");
+    Append(absl::StrCat("other-", i), 1);
+  }
+  Append("z", 1, /*late=*/true);
+  testing::AwaitThat([&] { return Ask().overspent_size() == 1; });
+  EXPECT_GT(Listed("NOT epsilon:*").size(), 0);
+}
+
+// Who was missing may still bring what was released: that stays granted.
+TEST_F(BudgetServiceTest, SealedWhileWritersAreMissingNothingIsGivenBack) {
+  CreateBudget();
+  CreateRun("a", "ADAPTIVE");
+  ASSERT_TRUE(IsOk(Grant("a", 50)));
+  Append("a", 20);
+  ASSERT_TRUE(IsOk(Seal("a", "w")));
+  const auto refused = [](const grpc::Status& status) {
+    return IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "WRITERS_MISSING",
+                   "was sealed while writers were missing");
+  };
+  EXPECT_TRUE(refused(Grant("a", 49)));
+  EXPECT_TRUE(refused(Grant("a", 0, v1::GRANT_WHAT_IS_SPENT)));
+  EXPECT_NEAR(Ask().spending().spent(), .25, 1e-9);
+  Append("a", 30, /*late=*/true);
+  testing::AwaitThat([&] { return Ask().runs_size() == 1 && Ask().runs(0).spent() > .2; });
+  EXPECT_EQ(Ask().overspent_size(), 0);
+  EXPECT_TRUE(refused(Grant("a", 49)));
+  EXPECT_TRUE(IsOk(Grant("a", 50)));
+  Append("a", 1, /*late=*/true);
+  testing::AwaitThat([&] { return Ask().overspent_size() == 1; });
+}
+
+// A bound on runs is no run, whatever comes late.
+TEST_F(BudgetServiceTest, TakesNoLateEvents) {
+  CreateBudget();
+  v1::AppendBatchRequest note = Batch(NameOf("b"), "w", "note");
+  AddNote(note, "hello");
+  ASSERT_TRUE(IsOk(Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, note)));
+  v1::AppendBatchRequest batch = Batch(NameOf("b"), "w", "late");
+  *batch.add_entries()->mutable_late_event()->mutable_event() = Gaussians(1);
+  EXPECT_TRUE(IsError(Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, batch),
+                      grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_ONLY", "is a budget"));
+}
+
+// Its budgets are no part of a data set's number, and their runs are stated at their own sizes.
+TEST_F(BudgetServiceTest, StatementOfItsDataSetCoversAllOfEachRun) {
+  CreateBudget();
+  const std::vector<std::pair<std::string, int>> runs = {{"a", 6}, {"c", 3}, {"d", 1}};
+  for (const auto& [run, batches] : runs) {
+    CreateRun(run, "ADAPTIVE");
+    ASSERT_TRUE(IsOk(Grant(run, 20)));
+    for (int i = 0; i < batches; ++i) Append(run, 1);
+  }
+  v1::GetStatementRequest request;
+  request.set_dataset("adult");
+  v1::Statement statement;
+  const auto statements = v1::StatementService::NewStub(server_.channel());
+  ASSERT_TRUE(
+      IsOk(Call(*statements, &v1::StatementService::Stub::GetStatement, request, &statement)));
+  ASSERT_EQ(statement.checkpoints_size(), 4);
+  for (int i = 0; i < 3; ++i) {  // entry 0, the grant, a batch each
+    EXPECT_EQ(statement.checkpoints(i + (i > 0)).size(), 2 + runs[i].second) << runs[i].first;
+  }
 }
 
 TEST_F(BudgetServiceTest, SaysWhenItWouldBeFull) {
