@@ -147,6 +147,15 @@ v1::Statement Written(const Facts& facts) {
   return made;
 }
 
+// How many of the ledger's entries the answer covers; 0: it is no part of it, as a budget is none
+// of a data set's.
+uint64_t SizeIn(const questions::Subject& whole, const std::string& ledger) {
+  for (const v1::LedgerReference& one : whole.ledgers) {
+    if (one.name() == ledger) return one.size();
+  }
+  return 0;
+}
+
 }  // namespace
 
 absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl::Time deadline,
@@ -213,7 +222,8 @@ absl::Status StatementService::Account(const v1::GetStatementRequest& request,
     // The entries that the answer covers, though more may have come since.
     v1::Subject alone;
     alone.add_ledgers(ledger.ledger.name());
-    alone.set_up_to_sequence(whole.ok() ? whole->ledgers[i].size() : request.up_to_sequence());
+    alone.set_up_to_sequence(whole.ok() ? SizeIn(*whole, ledger.ledger.name())
+                                        : request.up_to_sequence());
     absl::StatusOr<questions::Subject> own =
         accounting_.subjects().Gather(alone, 0, limits, may_count);
     if (own.ok()) {
