@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,7 +86,33 @@ struct Parts : ReadServices {
                     [](const server::Caller&, const std::string& ledger) {
                       return !server::IsOfServer(ledger);
                     },
-                    nullptr, nullptr, {});
+                    nullptr, nullptr,
+                    {.overspent = [this](const std::string& budget) { return Overspent(budget); },
+                     .spending = [this](const std::string& run) { return SpendingOf(run); }});
+  }
+
+  // What a run under a budget has spent. No server keeps it at hand: it is asked about.
+  std::optional<v1::FilterSpending> SpendingOf(const std::string& run) {
+    static thread_local bool is_asked = false;  // that question asks this one
+    const std::shared_ptr<const server::LedgerRow> row = index.Find(run);
+    if (is_asked || row == nullptr) return std::nullopt;
+    is_asked = true;
+    const double delta = server::AccountingLimits().usual_delta;
+    const v1::LedgerSummary summary = server::SummaryOf(
+        row->Described(), delta, accounting.ComputeEpsilon(server::SummaryQuestion(run, delta), {}),
+        absl::Now());
+    is_asked = false;
+    if (!summary.has_spending()) return std::nullopt;
+    return summary.spending();
+  }
+  std::vector<v1::FilterSpending> Overspent(const std::string& budget) {
+    std::vector<v1::FilterSpending> overspent;
+    for (const auto& row : index.Of("projects/-")) {
+      if (row->declaration().budget() != budget || row->head->first->has_import()) continue;
+      const std::optional<v1::FilterSpending> spending = SpendingOf(row->name());
+      if (spending.has_value() && spending->crossed()) overspent.push_back(*spending);
+    }
+    return overspent;
   }
 
   // From the outside in, as a server stops.

@@ -13,6 +13,8 @@ constexpr double kNearlyFull = 0.8;
 constexpr size_t kAhead = 32;
 // Of a ledger with more writers only so many are kept, which lists show.
 constexpr size_t kListedWriters = 10;
+// Of a ledger with more writers late entries are not looked for: it is counted in its turn.
+constexpr size_t kMostAskedForLate = 1000;
 
 std::shared_ptr<const LedgerHead> WithFewWriters(std::shared_ptr<const LedgerHead> head) {
   if (head->writers.size() <= kListedWriters + 1) return head;
@@ -29,6 +31,9 @@ LedgerRow LedgerRow::Of(std::shared_ptr<const LedgerHead> head) {
   const size_t servers = head->writers.Find("") == nullptr ? 0 : 1;
   LedgerRow row{.writers = head->writers.size() - servers,
                 .open_writers = head->writers.open() - servers};
+  if (row.writers <= kMostAskedForLate) {
+    for (const v1::WriterStatus& writer : head->writers) row.late_entries += writer.late_entries();
+  }
   row.head = WithFewWriters(std::move(head));
   return row;
 }
@@ -124,6 +129,8 @@ bool LedgerIndex::PutLedger(std::shared_ptr<const LedgerHead> head) {
   if (const auto known = rows_.find(row->name()); known != rows_.end()) {
     if (row->size() <= known->second->size()) return false;
     row->summary = known->second->summary;
+    row->has_uncounted_late =
+        known->second->has_uncounted_late || row->late_entries > known->second->late_entries;
     row->number = known->second->number;
   } else {
     row->number = rows_.size();
@@ -140,6 +147,7 @@ void LedgerIndex::PutSummary(std::shared_ptr<const v1::LedgerSummary> summary) {
   const auto& before = known->second->summary;
   if (before != nullptr && before->size() > summary->size()) return;
   auto row = std::make_shared<LedgerRow>(*known->second);
+  row->has_uncounted_late = row->has_uncounted_late && summary->size() < row->size();
   row->summary = std::move(summary);
   Put(std::move(row));
 }

@@ -30,6 +30,8 @@ namespace dpledger::server {
 struct LedgerRow {
   std::shared_ptr<const LedgerHead> head;            // with a few writers
   uint64_t writers = 0, open_writers = 0;            // of all, but for the server itself
+  uint64_t late_entries = 0;                         // of the writers, where they are not too many
+  bool has_uncounted_late = false;                   // some came that its summary does not have
   std::shared_ptr<const v1::LedgerSummary> summary;  // null: there is none yet
   uint64_t change = 0;                               // the number of its last change
   uint64_t number = 0;                               // of the ledger, as long as the process runs

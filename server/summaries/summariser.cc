@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -108,7 +109,23 @@ absl::Status Summariser::Load() {
 
 void Summariser::OnChanged(const std::vector<std::string>& ledgers) {
   const absl::Time due = absl::Now() + kSettle;
-  for (const std::string& ledger : ledgers) Note(ledger, due);
+  for (const std::string& ledger : ledgers) {
+    Note(ledger, due);
+    if (!on_ || !IsUrgent(ledger)) continue;
+    Note(ledger, absl::InfinitePast());  // wakes the thread
+    absl::MutexLock lock(&mutex_);
+    urgent_.push_back(ledger);
+  }
+}
+
+bool Summariser::IsUrgent(const std::string& ledger) const {
+  const std::shared_ptr<const LedgerRow> row = index_.Find(ledger);
+  return row != nullptr && row->has_uncounted_late && !row->declaration().budget().empty();
+}
+
+std::vector<std::string> Summariser::TakeUrgent() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(urgent_, {});
 }
 
 void Summariser::OnAnswer(const v1::ComputeEpsilonRequest& request,
@@ -188,7 +205,10 @@ void Summariser::Compute(const Due& due, std::vector<SummaryRow>& rows) {
 void Summariser::Yield(absl::Duration used) {
   if (absl::Now() - last_group_() > kAppending) return;
   absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&stopping_), std::min(used * kRests, kLongestRest));
+  const auto needed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !urgent_.empty();
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&needed), std::min(used * kRests, kLongestRest));
 }
 
 void Summariser::Run() {
@@ -218,6 +238,7 @@ void Summariser::Run() {
       };
       for (const Due& one : due) {
         if (stopping()) break;
+        for (const std::string& ledger : TakeUrgent()) Compute({ledger, nullptr}, rows);
         Compute(one, rows);
         if (absl::Now() - stored > kGroupTime) store();
         const absl::Duration now = ProcessorTime();

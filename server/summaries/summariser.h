@@ -7,6 +7,7 @@
 //  2. It yields: its thread has a low priority, and while this server appends it takes at most a
 //  few
 //     percent of one processor.
+//     A run whose late events may have overspent its budget goes before all others, without a rest.
 //  3. A ledger is asked about once it has been quiet, or has waited, for a moment: one that grows
 //  all
 //     the time costs a share of its own questions.
@@ -73,6 +74,10 @@ class Summariser {
   void Run();
   void Note(const std::string& ledger, absl::Time due,
             std::shared_ptr<const v1::ComputeEpsilonResponse> answer = nullptr);
+  // Of a run under a budget, in which events came late that its summary does not have: until it is
+  // counted nobody knows whether the budget is overspent.
+  bool IsUrgent(const std::string& ledger) const;
+  std::vector<std::string> TakeUrgent();
   // What is due, at most one group of it, once something is.
   std::vector<Due> TakeDue();
   // Into the index and `rows`.
@@ -102,6 +107,7 @@ class Summariser {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, std::string>> by_due_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> urgent_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
