@@ -2,6 +2,8 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "server/summaries/token_cipher.h"
 
+#include <openssl/rand.h>
+
 #include <array>
 #include <bit>
 #include <random>
@@ -13,7 +15,8 @@ namespace dpledger::server {
 namespace {
 
 using Bytes = std::array<uint8_t, AES_BLOCK_SIZE>;
-using Block = std::array<uint64_t, 2>;  // the number, and zero
+using Block = std::array<uint64_t, 2>;  // the number; 32 bits at random, and zeros
+constexpr uint64_t kRandom = 0xffffffff;
 
 }  // namespace
 
@@ -27,7 +30,9 @@ TokenCipher::TokenCipher() {
 }
 
 std::string TokenCipher::Hide(uint64_t number) const {
-  auto bytes = std::bit_cast<Bytes>(Block{number, 0});
+  uint64_t salt = 0;
+  RAND_bytes(reinterpret_cast<uint8_t*>(&salt), sizeof(salt));
+  auto bytes = std::bit_cast<Bytes>(Block{number, salt & kRandom});
   AES_encrypt(bytes.data(), bytes.data(), &encrypt_);
   return HexEncode(merkle::View(bytes));
 }
@@ -38,7 +43,7 @@ std::optional<uint64_t> TokenCipher::Find(const std::string& token) const {
   if (!hidden.ok() || hidden->size() != bytes.size()) return std::nullopt;
   AES_decrypt(reinterpret_cast<const uint8_t*>(hidden->data()), bytes.data(), &decrypt_);
   const auto block = std::bit_cast<Block>(bytes);
-  return block[1] == 0 ? std::optional(block[0]) : std::nullopt;
+  return (block[1] & ~kRandom) == 0 ? std::optional(block[0]) : std::nullopt;
 }
 
 }  // namespace dpledger::server

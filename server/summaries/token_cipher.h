@@ -22,7 +22,8 @@ class TokenCipher {
   std::optional<uint64_t> Find(const std::string& token) const;
 
  private:
-  // A token is one block of AES-128: the number and 64 zero bits, by which it is known.
+  // A token is one block of AES-128: the number; 32 random bits, so that of two tokens nobody can
+  // tell whether their numbers are the same; and 32 zero bits, by which it is known.
   AES_KEY encrypt_, decrypt_;
 };
 
