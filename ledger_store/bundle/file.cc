@@ -78,12 +78,26 @@ absl::StatusOr<size_t> ScratchFile::Read(char* into, size_t max_bytes) {
   return n;
 }
 
+namespace {
+
+// Where a link leads, be anything there or not.
+std::filesystem::path BehindLinks(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    path = path.parent_path() / target;  // which an absolute one takes the place of
+  }
+  return path;
+}
+
+}  // namespace
+
 absl::StatusOr<NewFile> NewFile::Make(const std::string& path) {
   if (path == "-") return NewFile(FileDescriptor(::dup(STDOUT_FILENO)), path, /*in_place=*/true);
   std::error_code error;
-  const std::string place = std::filesystem::is_symlink(path, error)
-                                ? std::filesystem::weakly_canonical(path, error).string()
-                                : path;
+  const std::string place =
+      std::filesystem::is_symlink(path, error) ? BehindLinks(path).string() : path;
   const std::filesystem::file_status there = std::filesystem::status(place, error);
   if (std::filesystem::is_directory(there)) return ErrnoError(EISDIR, "make", place);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {

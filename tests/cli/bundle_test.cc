@@ -463,6 +463,17 @@ TEST_F(Bundle, IsWrittenToWhatIsNoFileAndThroughLinks) {
   EXPECT_EQ(written.size() % 512, 0);
   EXPECT_GT(written.size(), 1024);
 
+  // Where a link leads there need be nothing yet.
+  const std::string dangling = folder_.File("dangling"), target = folder_.File("target.bundle");
+  std::filesystem::create_symlink("target.bundle", dangling);
+  Ok(OnServer({"ledger", "export", name_, "--output", dangling}));
+  EXPECT_TRUE(std::filesystem::is_symlink(dangling));
+  EXPECT_EQ(ReadAll(target), written);
+  const std::string lost = folder_.File("lost");
+  std::filesystem::create_symlink("nowhere/target", lost);
+  Fails(OnServer({"ledger", "export", name_, "--output", lost}), 1);
+  EXPECT_TRUE(std::filesystem::is_symlink(lost));
+
   const std::string pipe = folder_.File("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::string read;
