@@ -40,6 +40,7 @@ absl::StatusOr<bool> MakeFirstAdminToken(Tokens& tokens, const std::string& file
   // Under the store's lock, so that of several servers one makes the file too. The file first: a
   // token that is stored and that nobody holds would lock everybody out.
   const absl::Status stored = tokens.Change([&](TokenTable& table) -> absl::Status {
+    made = false;
     if (!table.tokens.empty()) return absl::OkStatus();  // another server was faster
     ASSIGN_OR_RETURN(std::string token, TokenIn(file));
     TokenRecord record;

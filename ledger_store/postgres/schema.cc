@@ -62,10 +62,11 @@ constexpr const char* kTables[] = {
     " id bigint PRIMARY KEY, holder text NOT NULL, epoch bigint NOT NULL,"
     " registry_size bigint NOT NULL, beat bigint NOT NULL, released boolean NOT NULL)",
     "INSERT INTO @.signer VALUES (1, '', 0, 0, 0, true)",
-    // What servers share besides: their tokens. code: its authenticator.
+    // What servers share besides: their tokens. earlier: of the texts before, the latest first, 8
+    // bytes each. code: its authenticator.
     "CREATE TABLE @.texts ("
     " name text COLLATE \"C\" PRIMARY KEY, version bigint NOT NULL, body bytea NOT NULL,"
-    " code bytea NOT NULL)",
+    " earlier bytea NOT NULL, code bytea NOT NULL)",
     // Written to wait for the standby: what was committed before is then there too.
     "CREATE TABLE @.barriers (id bigint PRIMARY KEY, n bigint NOT NULL)",
     // Last: a database that cannot take this back as a whole has no version where it broke off.

@@ -5,20 +5,37 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "merkle/sha256.h"
 
 namespace dpledger::postgres {
 namespace {
 
-// Columns: version, body, code, name.
-constexpr char kColumns[] = "version, body, code, name";
+constexpr char kColumns[] = "version, body, earlier, code, name";
+constexpr size_t kIdBytes = 8, kEarlier = 256;
 
 struct StoredText {
   std::string name;
   uint64_t version = 0;  // 0: there is none
-  std::string body;
+  std::string body, earlier;
 
+  // Names it among those that follow, whatever the key.
+  std::string Id() const {
+    const merkle::Hash hash = merkle::Sha256({absl::StrCat(version), " ", earlier, " ", body});
+    return merkle::ToBytes(hash).substr(0, kIdBytes);
+  }
+  bool Follows(uint64_t earlier_version, const std::string& id) const {
+    if (version == earlier_version) return Id() == id;
+    const size_t place = (version - earlier_version - 1) * kIdBytes;
+    return place >= earlier.size() || earlier.substr(place, kIdBytes) == id;
+  }
+  // Puts the next one in its place.
+  void Replace(std::string with) {
+    if (version > 0) earlier = (Id() + earlier).substr(0, kEarlier * kIdBytes);
+    body = std::move(with);
+    ++version;
+  }
   std::string Code(const merkle::Authenticator* key) const {
-    return key == nullptr ? "" : key->Of({"text", name, absl::StrCat(version), body});
+    return key == nullptr ? "" : key->Of({"text", name, absl::StrCat(version), earlier, body});
   }
 };
 
@@ -27,23 +44,26 @@ absl::Status Damaged(const std::string& name, const std::string& what) {
 }
 
 absl::StatusOr<StoredText> TextOf(const Database& database, const Rows& rows, int row) {
-  StoredText text{rows.Bytes(row, 3), rows.Size(row, 0), rows.Bytes(row, 1)};
+  StoredText text{rows.Bytes(row, 4), rows.Size(row, 0), rows.Bytes(row, 1), rows.Bytes(row, 2)};
   const HeadKeys keys = database.keys();
   if (keys.current == nullptr) return text;
   for (const auto& key : {keys.current, keys.previous}) {
     if (key != nullptr &&
-        key->Holds(rows.View(row, 2), {"text", text.name, absl::StrCat(text.version), text.body}))
+        key->Holds(rows.View(row, 3),
+                   {"text", text.name, absl::StrCat(text.version), text.earlier, text.body}))
       return text;
   }
   return Damaged(text.name, "no server with this signing key wrote them");
 }
 
 Statement Write(const Database& database, const StoredText& text) {
-  return {database.Sql("UPDATE @.texts SET version = $2, body = $3, code = $4 WHERE name = $1"),
+  return {database.Sql("UPDATE @.texts SET version = $2, body = $3, earlier = $4, code = $5"
+                       " WHERE name = $1"),
           Values()
               .Text(text.name)
               .Number(text.version)
               .Bytes(text.body)
+              .Bytes(text.earlier)
               .Bytes(text.Code(database.keys().current.get()))};
 }
 
@@ -66,24 +86,24 @@ class PostgresText : public SharedText {
   }
 
   absl::Status Edit(absl::FunctionRef<Edited(const Edited& now)> edit) override {
+    // A row without a text is there to be locked: two that make the first text are not at it at the
+    // same time. It is gone if the transaction fails.
+    const Statement lockable = {
+        database_.Sql("INSERT INTO @.texts VALUES ($1, 0, '', '', '') ON CONFLICT DO NOTHING"),
+        Values().Text(name_)};
     return database_.Transact(
         [&](Connection& connection) -> absl::StatusOr<std::vector<Statement>> {
-          ASSIGN_OR_RETURN(const std::vector<Rows> found, connection.Run({Select(" FOR UPDATE")}));
-          Edited now = absl::NotFoundError(absl::StrCat(name(), ": there are none"));
+          ASSIGN_OR_RETURN(const std::vector<Rows> found,
+                           connection.Run({lockable, Select(" FOR UPDATE")}));
           StoredText text{.name = name_};
-          if (found[0].size() > 0) {
-            ASSIGN_OR_RETURN(text, Newer(TextOf(database_, found[0], 0)));
+          Edited now = absl::NotFoundError(absl::StrCat(name(), ": there are none"));
+          if (found[1].Size(0, 0) > 0) {
+            ASSIGN_OR_RETURN(text, Newer(TextOf(database_, found[1], 0)));
             now = text.body;
           }
-          ASSIGN_OR_RETURN(text.body, edit(now));
-          std::vector<Statement> writes;
-          if (++text.version == 1) {
-            // Fails if another server was faster.
-            writes.push_back({database_.Sql("INSERT INTO @.texts VALUES ($1, 0, '', '')"),
-                              Values().Text(name_)});
-          }
-          writes.push_back(Write(database_, text));
-          return writes;
+          ASSIGN_OR_RETURN(std::string edited, edit(now));
+          text.Replace(std::move(edited));
+          return std::vector<Statement>{Write(database_, text)};
         });
   }
 
@@ -101,13 +121,19 @@ class PostgresText : public SharedText {
     if (!text.ok()) return text;
     if (text->version < seen_)
       return Damaged(name_, absl::StrCat("went back from version ", seen_, " to ", text->version));
+    if (seen_ > 0 && !text->Follows(seen_, seen_id_)) {
+      return Damaged(name_, absl::StrCat("version ", text->version, " does not follow version ",
+                                         seen_, ", which was there"));
+    }
     seen_ = text->version;
+    seen_id_ = text->Id();
     return text;
   }
 
   Database& database_;
   const std::string name_;
-  uint64_t seen_ = 0;   // the latest version
+  uint64_t seen_ = 0;  // the latest version
+  std::string seen_id_;
   uint64_t given_ = 0;  // the version that Changed gave last
   absl::Status said_;   // its last error; OK if it gave a text
 };

@@ -1,6 +1,7 @@
 // Texts that the servers on one database share: the table `texts`. Each has an authenticator, so
-// that who writes to the table without the key can only put an older text back: one who has read a
-// newer one says DATA_LOSS then. Functions; thread safe.
+// that who writes to the table without the key can only put an older text back. One who has read a
+// newer one says DATA_LOSS then, also of what was made of the older one since: a text names the
+// last 256 before it. Functions; thread safe.
 #pragma once
 
 #include <memory>

@@ -1,15 +1,19 @@
 // Texts that the servers on one database share, and the tokens in them.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "identity/first_token.h"
 #include "identity/tokens.h"
 #include "ledger/stored_head.h"
 #include "ledger_store/postgres/postgres_store.h"
 #include "tests/ledger_store/postgres_server.h"
 #include "tests/ledger_store/requests.h"
+#include "tests/ledger_store/temp_folder.h"
 
 namespace dpledger {
 namespace {
@@ -107,6 +111,16 @@ TEST_F(PostgresTexts, AreNobodyElses) {
         " DROP TABLE dpledger.right_one");
     EXPECT_EQ(**text->Changed(), "second");
   }
+  // One who had not read the newer text goes on from the older one, further than that.
+  server_->Must(
+      "DELETE FROM dpledger.texts;"
+      " INSERT INTO dpledger.texts SELECT * FROM dpledger.older");
+  const auto later = Open();
+  const auto other = later->Text("t");
+  for (const char* content : {"2", "3", "4"}) ASSERT_EQ(Put(*other, content), absl::OkStatus());
+  EXPECT_TRUE(IsError((*text->Changed()).status(), StatusCode::kDataLoss, "",
+                      "version 4 does not follow version 2, which was there"));
+  EXPECT_FALSE(Put(*text, "mine").ok());
   // Another text's row under this name.
   ASSERT_EQ(Put(*store->Text("u"), "of u"), absl::OkStatus());
   server_->Must(
@@ -115,12 +129,44 @@ TEST_F(PostgresTexts, AreNobodyElses) {
   EXPECT_TRUE(IsError((*text->Changed()).status(), StatusCode::kDataLoss, "", "no server"));
 }
 
+TEST_F(PostgresTexts, AreFollowedOverManyChangesAtOnce) {
+  const auto store = Open();
+  const auto text = store->Text("t"), other = store->Text("t");
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_EQ(Put(*other, absl::StrCat(i)), absl::OkStatus());
+    if (i % 100 != 0) continue;
+    EXPECT_EQ(**text->Changed(), absl::StrCat(i));
+  }
+  EXPECT_EQ(**text->Changed(), "299");
+}
+
 TEST_F(PostgresTexts, OutliveAChangeOfKey) {
   ASSERT_EQ(Put(*Open()->Text("t"), "kept"), absl::OkStatus());
   EXPECT_FALSE((*Open({KeyOf('n'), nullptr})->Text("t")->Changed()).ok());
   ASSERT_TRUE(Open({KeyOf('n'), KeyOf('k')})->RenewHeads().ok());
   EXPECT_EQ(**Open({KeyOf('n'), nullptr})->Text("t")->Changed(), "kept");
   EXPECT_FALSE((*Open()->Text("t")->Changed()).ok());
+}
+
+// Each server has a file of its own for the first token: one makes it, the others leave nothing.
+TEST_F(PostgresTexts, OneOfSeveralServersMakesTheFirstToken) {
+  const TempFolder folder;
+  std::atomic<int> made = 0;
+  std::vector<std::thread> starters;
+  for (int i = 0; i < 8; ++i) {
+    starters.emplace_back([&, i] {
+      const auto store = Open();
+      const auto tokens = identity::Tokens::Open(store->Text("tokens"), store->Text("use"),
+                                                 Clock::System(), nullptr);
+      const absl::StatusOr<bool> first = identity::MakeFirstAdminToken(
+          **tokens, absl::StrCat(folder.path(), "/", i), *Clock::System());
+      EXPECT_TRUE(first.ok()) << first.status();
+      made += *first;
+    });
+  }
+  for (std::thread& starter : starters) starter.join();
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST_F(PostgresTexts, KeepTokensWhileTheDatabaseIsAway) {

@@ -317,7 +317,7 @@ std::vector<Case> Cases() {
       {"UPDATE texts", "UPDATE dpledger.texts SET version = version + 1",
        "no server with this signing key wrote them", "", ""},
       {"INSERT texts",
-       "INSERT INTO dpledger.texts SELECT 'times of last use', version, body, code"
+       "INSERT INTO dpledger.texts SELECT 'times of last use', version, body, earlier, code"
        " FROM dpledger.texts",
        "", "", ""},
       {"DELETE texts", "DELETE FROM dpledger.texts", "", "", ""},
