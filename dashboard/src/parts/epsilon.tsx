@@ -12,6 +12,7 @@ import {
   unitsOf,
 } from "../text/words";
 import { Names, visible } from "../text/names";
+import { Doubts } from "./doubts";
 
 function Num({ of: digits }: { of: Digits }) {
   if (digits.exponent === null) return <>{digits.mantissa}</>;
@@ -121,7 +122,7 @@ export function EpsilonBlock({
   return (
     <div class="epsilon-block">
       <p class="epsilon-line">
-        <span class="epsilon">
+        <span class={`epsilon ${Number.isFinite(bound) ? "" : "bad-text"}`}>
           <Bound of={epsilon} regime={terms.regime} />
         </span>{" "}
         <AtDelta terms={terms} />
@@ -135,6 +136,7 @@ export function EpsilonBlock({
         ))}
       </dl>
       {details?.guarantee && <p class="guarantee">{visible(details.guarantee)}</p>}
+      {details && <Doubts of={details} />}
       {children}
     </div>
   );
@@ -154,7 +156,7 @@ interface CellProps {
 // In a row of a list, on one line. Whom it protects stands in a column beside, unless `whom`.
 export const EpsilonLine = ({ epsilon, terms, whom }: CellProps & { whom: boolean }) => (
   <>
-    <strong>
+    <strong class={Number.isFinite(upper(epsilon)) ? "" : "bad-text"}>
       <Bound of={epsilon} regime={terms.regime} />
     </strong>{" "}
     <AtDelta terms={terms} />

@@ -2,7 +2,7 @@
 import type { Ledger, LedgerSummary } from "../api/types";
 import { grouped, number, plural } from "../text/numbers";
 import { said } from "../text/names";
-import { EpsilonLine, type Terms } from "./epsilon";
+import { EpsilonLine, upper, type Terms } from "./epsilon";
 import { Chip, type Shape, type Tone } from "./icon";
 
 interface Mark {
@@ -42,10 +42,12 @@ const marksOf = ({ ledger, summary }: StateProps): Mark[] =>
   [
     stateOf(ledger),
     summary?.refusal && ({ shape: "refused", tone: "bad", words: "ε refused" } as const),
+    upper(summary?.epsilon) === Infinity &&
+      ({ shape: "refused", tone: "bad", words: "no bound" } as const),
     counted(summary?.conflicts, "conflict"),
     writersOf(ledger),
     counted(summary?.corrections, "correction"),
-  ].filter((mark) => mark !== undefined);
+  ].filter((mark) => !!mark);
 
 export const StateChips = (props: StateProps) => (
   <div class="chips">

@@ -5,6 +5,7 @@ import type { ComputeEpsilonRequest, ComputeEpsilonResponse } from "../api/types
 import { useCall } from "../api/use_call";
 import { generation } from "../live";
 import { Ask } from "../parts/ask";
+import { isOfDelta } from "../parts/doubts";
 import { EpsilonBlock, EpsilonWords, TierNote, termsOf, upper } from "../parts/epsilon";
 import { A, Awaited, Card, Empty, Failed, Loading, Section, Title } from "../parts/parts";
 import { askedDelta, place, statementAddress } from "../router";
@@ -43,6 +44,28 @@ function Odometer({ of: rows }: { of: Row[] }) {
   );
 }
 
+const MOST_REMARKS = 4;
+function Remarks({ of: lines }: { of: string[] }) {
+  const shown = (some: string[]) =>
+    some.map((line) => (
+      <p key={line} class="faint">
+        {visible(line)}
+      </p>
+    ));
+  const rest = lines.slice(MOST_REMARKS);
+  return (
+    <>
+      {shown(lines.slice(0, MOST_REMARKS))}
+      {rest.length > 0 && (
+        <details>
+          <summary>{plural(rest.length, "remark")} more</summary>
+          {shown(rest)}
+        </details>
+      )}
+    </>
+  );
+}
+
 function Total({ of: answer, rows }: { of: ComputeEpsilonResponse; rows: Row[] }) {
   const { epsilon = {}, plannedEpsilon, delta, details } = answer;
   return (
@@ -60,11 +83,7 @@ function Total({ of: answer, rows }: { of: ComputeEpsilonResponse; rows: Row[] }
         </p>
       )}
       {isOdometer(details?.regime) && <Odometer of={rows} />}
-      {(details?.warnings ?? []).slice(0, 4).map((line) => (
-        <p key={line} class="faint">
-          {visible(line)}
-        </p>
-      ))}
+      <Remarks of={(details?.warnings ?? []).filter((line) => !isOfDelta(line))} />
     </EpsilonBlock>
   );
 }

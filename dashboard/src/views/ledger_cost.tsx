@@ -1,47 +1,69 @@
 // What a ledger cost: the number with all that it holds under, what an attacker gains, and how it
 // was asked for.
-import type { ComponentChildren } from "preact";
 import type {
-  AnswerDetails,
   ComputeEpsilonRequest,
   ComputeEpsilonResponse,
   FilterSpending,
   Ledger,
-  MissingReleases,
 } from "../api/types";
 import { useCall, type Called } from "../api/use_call";
 import { Ask } from "../parts/ask";
 import { EpsilonBlock, EpsilonWords, hasLower, termsOf, upper } from "../parts/epsilon";
 import { Awaited, Card } from "../parts/parts";
 import { visible } from "../text/names";
-import { grouped, number, percentUp, plural, textNear, textUp } from "../text/numbers";
+import { grouped, number, percentUp, textNear, textUp } from "../text/numbers";
 import { attackWords, methodWords } from "../text/words";
 import { Refused } from "./refused";
 
 const FALSE_ALARM = 0.01;
-function PlainWords({ request, unit, adjacency, size }: PlainWordsProps) {
+interface Chances {
+  success: number;
+  found: number;
+}
+// What ε and δ alone allow (server/statement/attack.cc), a little above what rounding may take.
+function chancesOf(epsilon: number, delta: number): Chances {
+  const [up, down] = [Math.exp(epsilon), Math.exp(-epsilon)];
+  const advantage = (1 - down + 2 * delta * down) / (1 + down);
+  const found = Math.min(delta + up * FALSE_ALARM, 1 - down * (1 - delta - FALSE_ALARM));
+  const outward = (chance: number) => Math.min(1, chance * (1 + 1e-12));
+  return { success: outward((1 + advantage) / 2), found: outward(found) };
+}
+
+function PlainWords({ request, of: answer, unit, size }: PlainWordsProps) {
   const { subject, options } = request;
+  const { epsilon, delta, details } = answer;
+  const isOfFilter = details?.regime === "FILTER"; // of which no profile is known
   const asked = { subject, options, priors: [0.5], typeOneErrors: [FALSE_ALARM] };
-  const { data, error } = useCall("AccountingService/ComputeProfile", asked, size);
+  const call = useCall("AccountingService/ComputeProfile", isOfFilter ? undefined : asked, size);
+  const { data, error } = call;
   // μ takes many times as long: nothing else waits for it.
   const fit = data && { subject, options, gaussianLeastDelta: 1e-10 };
   const { gaussianFit } = useCall("AccountingService/ComputeProfile", fit, size).data ?? {};
   const success = data?.bayesSuccess?.[0]?.success;
   const missed = data?.tradeOff?.[0]?.symmetric;
-  const words = attackWords(adjacency, visible(unit));
-  if (words && !data) {
+  const words = attackWords(details?.adjacency, visible(unit));
+  if (words && !data && !isOfFilter) {
     const why = error ? `not known: ${visible(error.message)}` : "still being worked out";
-    return <p class="faint">What an attacker gains is {why}</p>;
+    return (
+      <div class="plain-words">
+        <p class="faint">What an attacker gains is {why}</p>
+      </div>
+    );
   }
-  if (!success || !missed || !words) return null;
+  const chances = isOfFilter
+    ? chancesOf(upper(epsilon), number(delta))
+    : success && missed && { success: upper(success), found: 1 - number(missed.lower) };
+  if (!chances || !words) return null;
   const mu = upper(gaussianFit?.mu);
   return (
     <div class="plain-words">
       <p>
         Someone who sees all that was released, and knows everything but {words.unknown}, guesses
-        rightly with a chance of at most <strong>{percentUp(upper(success))}</strong>, where a coin
+        rightly with a chance of at most <strong>{percentUp(chances.success)}</strong>, where a coin
         toss gives 50 %. If they accept 1 false alarm in 100, they find at most{" "}
-        <strong>{textUp((1 - number(missed.lower)) * 100)} in 100</strong> {words.found}.
+        <strong>{textUp(chances.found * 100)} in 100</strong> {words.found}.
+        {isOfFilter &&
+          " These chances follow from ε and δ alone, and are larger than they need to be."}
       </p>
       {gaussianFit?.mu && Number.isFinite(mu) && (
         <p class="faint">
@@ -53,46 +75,9 @@ function PlainWords({ request, unit, adjacency, size }: PlainWordsProps) {
 }
 interface PlainWordsProps {
   request: ComputeEpsilonRequest;
+  of: ComputeEpsilonResponse;
   unit: string;
-  adjacency: string | undefined;
   size: string | undefined;
-}
-
-const Warning = ({ title, children }: { title: string; children: ComponentChildren }) => (
-  <p class="bar-note">
-    <strong>{title}</strong> {children}
-  </p>
-);
-const missingWords = ({ writer, reason }: MissingReleases) =>
-  `${visible(writer)} (${visible(reason)})`;
-const isOfDelta = (warning: string) => warning.startsWith("delta is ");
-// What makes the number less than the whole truth.
-function Warnings({ of: { ledgers = [], warnings = [] } }: { of: AnswerDetails }) {
-  const { missingCount, missing = [] } = ledgers[0] ?? {};
-  // Of one writer there may be several reasons.
-  const named = plural(new Set(missing.map(({ writer }) => writer)).size, "writer");
-  const more = number(missingCount) > missing.length ? " and more" : "";
-  const writers = `${named}${more} may hold releases that were never delivered`;
-  return (
-    <>
-      {number(missingCount) > 0 && (
-        <Warning title="This may be short.">
-          {writers}: {missing.slice(0, 3).map(missingWords).join("; ")}.
-        </Warning>
-      )}
-      {warnings.filter(isOfDelta).map((warning) => (
-        <Warning key={warning} title="δ is not well below 1/n.">
-          {visible(warning)}.
-        </Warning>
-      ))}
-      {ledgers.some((one) => one.corrections?.length) && (
-        <Warning title="This record is corrected.">
-          The number is that of the entries as they were written; a correction says that some of
-          them are wrong, and changes no number.
-        </Warning>
-      )}
-    </>
-  );
 }
 
 // What was spent of what holds the ledger, which is no guarantee.
@@ -124,7 +109,6 @@ function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
   const planned = grouped(declaration?.plannedRounds);
   return (
     <EpsilonBlock epsilon={epsilon} details={details} terms={termsOf(details, delta)}>
-      <Warnings of={details} />
       {plannedEpsilon && (
         <p class="muted">
           That is so far. If the plan of {planned} rounds is charged:{" "}
@@ -141,7 +125,7 @@ function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
           isBudget={declaration?.kind === "BUDGET"}
         />
       ))}
-      {!hasLower(epsilon) && (
+      {Number.isFinite(upper(epsilon)) && !hasLower(epsilon) && (
         <p class="faint">{methodWords(details.method)} proves an upper end only.</p>
       )}
     </EpsilonBlock>
@@ -167,8 +151,8 @@ export function Cost({ ledger, request, of: cost }: CostProps) {
       {data && Number.isFinite(upper(data.epsilon)) && (
         <PlainWords
           request={request}
+          of={data}
           unit={ledger.declaration?.unitOfPrivacy ?? "record"}
-          adjacency={data.details?.adjacency}
           size={ledger.size}
         />
       )}

@@ -47,6 +47,7 @@ function givenBackText({ givenBack }: SaidAnswer): ComponentChildren {
   if (givenBack === undefined) return <span class="faint">not asked before</span>;
   const by = number(givenBack);
   if (by === 0) return "unchanged";
+  if (!Number.isFinite(by)) return by > 0 ? "had no bound" : "no bound any more";
   return `${textNear(Math.abs(by))} ${by > 0 ? "less" : "more"}`;
 }
 
@@ -100,7 +101,9 @@ export function SaidOverTime({ ledger: { name = "", size }, answer }: SaidProps)
   );
   if (error) return <Failed error={error} what="what was said before" />;
   if (!data.some((one) => one.operation || one.statement)) return null;
-  const bounded = data.filter((one) => one.answer?.epsilon);
+  const bounded = data.filter(
+    ({ answer }) => answer?.epsilon && Number.isFinite(upper(answer.epsilon)),
+  );
   const since = Math.min(...bounded.map(timeOf));
   const points = (of: SaidAnswer[]) =>
     of.map((one) => ({

@@ -12,9 +12,9 @@ import { A, Awaited, Button, Card, Empty, Failed, Section, Table, Title } from "
 import { go } from "../router";
 import { apart, faultOf } from "../text/filter";
 import { AndNames, Name, shortName, visible } from "../text/names";
-import { grouped, typed } from "../text/numbers";
+import { grouped, number, typed } from "../text/numbers";
 import { Time } from "../text/time";
-import { methodWords } from "../text/words";
+import { adjacencyWords, methodWords } from "../text/words";
 import { Recomputed } from "./recomputed";
 import { OPERATIONS } from "./requests";
 
@@ -34,7 +34,7 @@ export function State({ of: state }: { of: Operation["state"] }) {
 }
 export function Asked({ of: request = {} }: { of: StartRecomputeRequest | undefined }) {
   const { filter, answeredBeforeVersion: version, delta, options } = request;
-  const method = options?.method ?? "BEST";
+  const { method = "BEST", adjacency } = options ?? {};
   return (
     <>
       {filter ? (
@@ -53,6 +53,8 @@ export function Asked({ of: request = {} }: { of: StartRecomputeRequest | undefi
         "at the server’s usual δ"
       )}
       , by {method === "BEST" ? "the best method" : methodWords(method.toLowerCase())}
+      {number(options?.groupSize) > 1 && `, for groups of up to ${grouped(options?.groupSize)}`}
+      {adjacency && adjacency !== "ADJACENCY_UNSPECIFIED" && `, to ${adjacencyWords(adjacency)}`}
     </>
   );
 }

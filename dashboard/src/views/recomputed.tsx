@@ -29,12 +29,17 @@ async function readAll(name: string, signal: AbortSignal): Promise<Result[]> {
 }
 
 const ledgerOf = ({ now, before }: Result) => now?.ledger ?? before?.ledger ?? "";
-const change = ({ before, now }: Result) =>
-  before?.epsilon && now?.epsilon ? upper(now.epsilon) / upper(before.epsilon) - 1 : 0;
+// Infinite where there is no bound any more.
+function change({ before, now }: Result): number {
+  if (!before?.epsilon || !now?.epsilon || upper(before.epsilon) === upper(now.epsilon)) return 0;
+  return upper(before.epsilon) === Infinity ? -1 : upper(now.epsilon) / upper(before.epsilon) - 1;
+}
 function changeText(result: Result): string {
   if (!result.before?.epsilon) return "new";
   const share = change(result);
   if (share === 0) return "none";
+  if (share === Infinity) return "no bound any more";
+  if (upper(result.before.epsilon) === Infinity) return "had no bound";
   const percent = Math.abs(share * 100);
   return `${share < 0 ? "−" : "+"}${percent < 0.1 ? "< 0.1" : percent.toFixed(1)} %`;
 }
@@ -155,7 +160,8 @@ function Differences({ of: rows, delta }: { of: Result[]; delta: number | string
       )}
       <p class="footnote">
         A smaller number does not mean that less was released. The same entries were looked at more
-        closely. Adjacency, unit and parameters are each ledger’s own.
+        closely. Unless the question says otherwise, adjacency, unit and parameters are each
+        ledger’s own.
       </p>
     </Section>
   );
