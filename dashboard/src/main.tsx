@@ -1,50 +1,19 @@
 // The page: which view stands at which address.
 import { render, type ComponentChild } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { startSession } from "./api/session";
-import { generation, startLive } from "./live";
-import { A, Button, Empty, Loading, Title } from "./parts/parts";
+import { startLive } from "./live";
+import { A, Empty, Title } from "./parts/parts";
 import { place, startRouter, thingOf, type Thing } from "./router";
 import { Shell } from "./shell";
 import { startTheme } from "./theme";
 import { ledgerName, visible } from "./text/names";
 import { Dataset, datasetJson } from "./views/dataset";
 import { Datasets, datasetsJson } from "./views/datasets";
+import { Lazy } from "./views/lazy";
 import { Ledger, ledgerJson } from "./views/ledger";
 import { Ledgers, ledgersJson } from "./views/ledgers";
 import { activityJson, recomputeJson, statementJson } from "./views/requests";
-
-// What few readers open is fetched when they do.
-const LAZY = {
-  verify: () => import("./views/verify").then((module) => module.Verify),
-  compare: () => import("./views/compare").then((module) => module.Compare),
-  statement: () => import("./views/statement").then((module) => module.Statement),
-  recompute: () => import("./views/recompute").then((module) => module.Recompute),
-  activity: () => import("./views/activity").then((module) => module.Activity),
-  plan: () => import("./views/plan").then((module) => module.Plan),
-  search: () => import("./views/search").then((module) => module.Search),
-};
-type Any = (props: any) => ComponentChild;
-// A part that could not be fetched is tried again when the server is heard of, and when told.
-function Lazy({ of: name, ...props }: { of: keyof typeof LAZY } & Record<string, unknown>) {
-  const [Part, setPart] = useState<Any | null>(null);
-  const [failed, setFailed] = useState(false);
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    LAZY[name]().then(
-      (found) => setPart(() => found as Any),
-      () => setFailed(true),
-    );
-  }, [name, tries, failed && generation.value]);
-  if (Part) return <Part {...props} />;
-  if (!failed) return <Loading what="this view" />;
-  return (
-    <Empty title="A part of the page could not be fetched">
-      It is asked for again as soon as the server can be reached.{" "}
-      <Button onClick={() => setTries(tries + 1)}>Ask again</Button>
-    </Empty>
-  );
-}
 
 // Of each view, its name, the call that it is made of, and what shows it.
 interface Shown {

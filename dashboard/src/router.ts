@@ -149,6 +149,8 @@ export const verifyAddress = (name: string) => ledgerAddress(name).replace("/led
 export const statementAddress = (about: { ledger: string } | { dataset: string }) =>
   `/statement?${new URLSearchParams(about)}`;
 export const filterAddress = (filter: string) => `/ledgers?${new URLSearchParams({ filter })}`;
+// The view of a project. Its name is one word of the filter language.
+export const projectAddress = (project: string) => filterAddress(`project = ${project}`);
 export const callerAddress = (caller: string) => `/activity?${new URLSearchParams({ caller })}`;
 export const activityAddress = (ledger: string) => `/activity?${new URLSearchParams({ ledger })}`;
 export const entryAddress = (ledger: string, entry: string | number) =>

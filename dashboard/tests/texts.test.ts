@@ -113,6 +113,12 @@ test("axes begin at 0 and have few round ticks", () => {
   assert.deepEqual(ticksOf(1, 4), [0, 0.25, 0.5, 0.75, 1]);
   assert.deepEqual(ticksOf(0, 4), [0, 1]);
   assert.ok(ticksOf(123456, 6).length <= 7);
+  // Of what is counted no tick stands between two counts.
+  assert.deepEqual(ticksOf(1, 6, true), [0, 1]);
+  assert.deepEqual(ticksOf(3, 6, true), [0, 1, 2, 3]);
+  assert.deepEqual(ticksOf(13, 6, true), [0, 5, 10]);
+  for (let count = 1; count < 300; count++)
+    for (const most of [3, 6]) assert.ok(ticksOf(count, most, true).every(Number.isInteger));
 });
 
 test("what has no bound is no guarantee, whatever was declared", () => {

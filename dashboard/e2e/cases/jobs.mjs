@@ -57,7 +57,7 @@ const JOBS = {
       "risk/report: 1 correction",
       "adult-workers: sealed while 2 writers had not closed",
       "ads/ctr-4: delta does not fit the data",
-      "MNIST and mnist and mnist : names that look alike",
+      "MNIST and mnist and mnist⟨U+0020⟩: names that look alike",
     ])
       await says(tab, of);
   },

@@ -1,10 +1,10 @@
 // The drawer of plans: numbers as people type them, and its question asked from elsewhere.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { onServer, says, text, until } from "../case.mjs";
+import { command, onServer, says, text, until } from "../case.mjs";
 import { append, create, declared, poisson, rounds } from "../ledgers.mjs";
 
 const EMPTY = { filled: false };
@@ -28,6 +28,35 @@ const answers = (tab, count) =>
 const isAbove = (number, found) => {
   assert.ok(number >= found && number < found * 1.001, `${number} for ${found}`);
 };
+// The question as it is shown to be asked from elsewhere.
+async function codeOf(tab, kind) {
+  await tab.click(`dialog .actions button >> text=${kind}`);
+  await until(
+    tab,
+    (kind) => document.querySelector("pre.code").ariaLabel === `The question as ${kind}`,
+    kind,
+  );
+  return tab.evaluate(() => document.querySelector("pre.code").textContent);
+}
+const pythonOf = (bin) => join(bin, "../../../python");
+const hasPython = (bin) =>
+  existsSync(join(pythonOf(bin), "dpledger")) && existsSync("/usr/bin/python3");
+const programs = (bin, more) => {
+  const env = {
+    ...process.env,
+    PATH: `${bin}:${process.env.PATH}`,
+    PYTHONPATH: pythonOf(bin),
+    PYTHONDONTWRITEBYTECODE: "1",
+    DPLEDGER_LIBRARY_PATH: join(bin, "../lib"),
+  };
+  return (program, words, input) =>
+    execFileSync(program, words, { encoding: "utf8", env, input, stdio: "pipe", ...more });
+};
+const shell = (run, code) => run("sh", ["-c", code]);
+const inPython = (run, code) => run("/usr/bin/python3", ["-"], code).trim().split("\n").map(Number);
+// What the command line prints as JSON, of each of its questions.
+const asJson = (code) => code.replaceAll(" --events", " --json --events");
+const jsonOf = (said) => JSON.parse(`[${said.replace(/\}\s*\{/g, "},{")}]`);
 
 export const cases = {
   "numbers are taken with a decimal comma, and refused in words where they could be two": onServer(
@@ -86,42 +115,63 @@ export const cases = {
     EMPTY,
     async ({ server, browser, bin }) => {
       const { page: tab, trouble } = await openPage(browser);
-      const python = join(bin, "../../../python");
-      const env = {
-        ...process.env,
-        PATH: `${bin}:${process.env.PATH}`,
-        PYTHONPATH: python,
-        PYTHONDONTWRITEBYTECODE: "1",
-        DPLEDGER_LIBRARY_PATH: join(bin, "../lib"),
-      };
-      const run = (program, words, input) =>
-        execFileSync(program, words, { encoding: "utf8", env, input, stdio: "pipe" });
+      const run = programs(bin);
       const noise = path("queries[0].noiseStddev");
       const inputs = { epsilon: "1.5", delta: "0.000001", [path("count")]: "500" };
       for (const find of [noise, path("count"), ""]) {
         await tab.goto(`${server.base}/${plan({ ...inputs, find, [noise]: "1.1" })}`);
         await until(tab, () => document.querySelector("dialog pre.code"));
-        const code = async (kind) => {
-          await tab.click(`dialog .actions button >> text=${kind}`);
-          await until(
-            tab,
-            (kind) => document.querySelector("pre.code").ariaLabel === `The question as ${kind}`,
-            kind,
-          );
-          return tab.evaluate(() => document.querySelector("pre.code").textContent);
-        };
-        const said = JSON.parse(run("sh", ["-c", await code("curl")]));
+        const said = JSON.parse(shell(run, await codeOf(tab, "curl")));
         const value = find ? said.value : said.epsilon.upper;
         assert.ok(value > 0.5, String(value));
-        const line = JSON.parse(
-          run("sh", ["-c", (await code("Command line")).replace(" --events", " --json --events")]),
-        );
+        const line = JSON.parse(shell(run, asJson(await codeOf(tab, "Command line"))));
         assert.equal(find ? line.value : line.epsilon.upper, value);
-        const program = await code("Python");
-        if (existsSync(join(python, "dpledger")) && existsSync("/usr/bin/python3"))
-          assert.equal(Number(run("/usr/bin/python3", ["-"], program)), value);
+        const program = await codeOf(tab, "Python");
+        if (hasPython(bin)) assert.deepEqual(inPython(run, program), [value]);
         isAbove((await shown(tab))[0], value);
       }
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "runs tried are in what is copied": onServer(EMPTY, async ({ server, browser, bin }) => {
+    const { page: tab, trouble } = await openPage(browser);
+    const run = programs(bin);
+    for (const find of [path("queries[0].noiseStddev"), ""]) {
+      await tab.goto(`${server.base}/${plan({ [path("count")]: "500", find, trials: "10" })}`);
+      await says(tab, "Releasing the best of about 10 such runs");
+      const said = jsonOf(shell(run, await codeOf(tab, "curl")));
+      const values = [find ? said[0].value : said[0].epsilon.upper, said[1].epsilon.upper];
+      isAbove((await shown(tab)).at(-1), values[1]);
+      const lines = jsonOf(shell(run, asJson(await codeOf(tab, "Command line"))));
+      assert.equal(lines[1].epsilon.upper, values[1]);
+      const program = await codeOf(tab, "Python");
+      if (hasPython(bin)) assert.deepEqual(inPython(run, program), values);
+    }
+    assert.deepEqual(trouble, []);
+  }),
+
+  "where the server asks who asks, what is copied names a file with a token": onServer(
+    { filled: false, flags: ["--identity"] },
+    async ({ server, browser, bin }) => {
+      const file = join(server.folder, "store.tokens.first-admin");
+      const token = readFileSync(file, "utf8").trim();
+      server.useToken(token);
+      await create(server, "done", declared("data", "patient", { planIndependent: true }));
+      await append(server, "done", [rounds(1000, poisson(0.01), 1.2)]);
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/${plan({ epsilon: "2", dataset: "data" })}`);
+      await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+      await tab.fill("dialog input[type=password]", token);
+      await tab.keyboard.press("Enter");
+      await answers(tab, 4);
+      const run = programs(bin);
+      const named = (code) => code.replace("FILE", file);
+      const { value } = JSON.parse(shell(run, named(await codeOf(tab, "curl"))));
+      isAbove((await shown(tab))[0], value);
+      const line = asJson(named(await codeOf(tab, "Command line")));
+      assert.equal(JSON.parse(shell(run, line)).value, value);
+      assert.ok(!(await text(tab)).includes(token));
       assert.deepEqual(trouble, []);
     },
   ),
@@ -158,13 +208,13 @@ export const cases = {
       assert.ok(alone >= (await cost(planned(noise))) && alone < total);
       assert.match(await text(tab), /protects\s+one patient/);
       // Asked elsewhere: the quote in its name is no end of a word.
-      const code = await tab.evaluate(() => document.querySelector("pre.code").textContent);
-      const env = { ...process.env, PATH: `${bin}:${process.env.PATH}` };
-      const run = { encoding: "utf8", env, stdio: "pipe" };
-      assert.ok(execFileSync("sh", ["-c", code], run).includes("epsilon"));
-      await tab.click("dialog .actions button >> text=curl");
-      const curl = await tab.evaluate(() => document.querySelector("pre.code").textContent);
-      const { value } = JSON.parse(execFileSync("sh", ["-c", curl], run));
+      const run = programs(bin, { cwd: server.folder });
+      assert.ok(shell(run, await codeOf(tab, "Command line")).includes("epsilon"));
+      const { value } = JSON.parse(shell(run, await codeOf(tab, "curl")));
+      const bundle = join(server.folder, "done.bundle");
+      command(bin, "ledger", "export", "done", "--server", server.address, "--output", bundle);
+      const program = await codeOf(tab, "Python");
+      if (hasPython(bin)) assert.deepEqual(inPython(run, program), [value]);
       isAbove(noise, value);
       assert.deepEqual(trouble, []);
     },
@@ -172,13 +222,14 @@ export const cases = {
 
   "every kind is planned: what it costs, and what keeps it to a target": onServer(
     EMPTY,
-    async ({ server, browser }) => {
+    async ({ server, browser, bin }) => {
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/?open=plan`);
       await until(tab, () => document.querySelector("dialog .plan-form"));
       const options = (label) => field(tab, label).locator("option").allInnerTexts();
       const kinds = (await options("What is planned")).slice(0, -1);
       assert.ok(kinds.length > 18);
+      const [code, values] = [[], []];
       for (const kind of kinds) {
         await tab.goto(`${server.base}/?open=plan`);
         await field(tab, "What is planned").selectOption({ label: kind });
@@ -192,8 +243,16 @@ export const cases = {
           const found = await shown(tab);
           assert.ok(found[find === "its cost" ? 0 : 1] > 0, `${kind}, ${find}`);
           if (find !== "its cost") assert.ok(found[1] <= 1, `${kind}, ${find}: ${found}`);
+          // The same in Python; all of them are asked at once below.
+          const [, request, address] = /'(.*)' '(.*)'/.exec(await codeOf(tab, "curl"));
+          const method = address.split("dpledger.v1.")[1];
+          const said = await server.call(method, JSON.parse(request));
+          values.push(said.value ?? said.epsilon.upper);
+          code.push(await codeOf(tab, "Python"));
         }
       }
+      const run = programs(bin);
+      if (hasPython(bin)) assert.deepEqual(inPython(run, code.join("")), values);
       assert.deepEqual(trouble, []);
     },
   ),

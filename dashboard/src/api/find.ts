@@ -1,8 +1,11 @@
-// Finds ledgers, data sets and callers by a part of their name, among all that the server has.
+// Finds ledgers, data sets, projects and callers by a part of their name, among all that the server
+// has; and ledgers by their root.
 import { useEffect, useState } from "preact/hooks";
-import { call, CallError } from "./client";
+import { fromBase64, hex, strictBase64 } from "./bytes";
+import { call, CallError, everyPage } from "./client";
 import type { Ledger } from "./types";
 import { apart, quoted } from "../text/filter";
+import { projectOf } from "../text/names";
 
 const PARENT = "projects/-";
 const MOST = 8;
@@ -18,6 +21,7 @@ const ofName = (text: string) =>
 
 const VALUES: Record<string, (ledger: Ledger) => string | undefined> = {
   dataset: ({ declaration }) => declaration?.dataset,
+  project: ({ name }) => projectOf(name),
   unit: ({ declaration }) => declaration?.unitOfPrivacy,
   creator: ({ creator }) => creator,
 };
@@ -44,23 +48,48 @@ export async function valuesLike(field: string, typed: string) {
   if (signal.aborted || !VALUES[field]) return undefined;
   return different(field, typed, signal, typed ? MOST_HOLDING : MOST);
 }
+
+// What may be a hash, as hexadecimal digits: these, as many as the page shows of a root or all of
+// them, or base 64, as the API has it.
+export function hashIn(text: string): string | undefined {
+  const digits = text.toLowerCase().replace(/^sha256:|…$|\s/g, "");
+  if (/^([0-9a-f]{32}|[0-9a-f]{64})$/.test(digits)) return digits;
+  const bytes = strictBase64(text);
+  return bytes?.length === 32 ? hex(bytes) : undefined;
+}
+// The ledgers whose root this is. The server looks up no hash: all that it lists are read.
+async function withRoot(hash: string, signal: AbortSignal) {
+  const found: string[] = [];
+  const take = ({ ledgers = [] }: { ledgers?: Ledger[] }) => {
+    for (const { name = "", rootHash = "" } of ledgers)
+      if (hex(fromBase64(rootHash)).startsWith(hash)) found.push(name);
+  };
+  await everyPage("LedgerService/ListLedgers", { parent: PARENT, pageSize: 1000 }, take, signal);
+  return found;
+}
+
 export interface Found {
   ledgers: string[];
+  roots: string[]; // ledgers whose root is what was asked for
   datasets: string[];
+  projects: string[];
   callers: string[];
 }
 async function find(text: string, signal: AbortSignal): Promise<Found> {
-  const [ledgers, datasets, callers] = await Promise.all([
+  const hash = hashIn(text);
+  const [ledgers, roots, datasets, projects, callers] = await Promise.all([
     listed(ofName(text), MOST, signal),
+    hash ? withRoot(hash, signal) : [],
     different("dataset", text, signal),
+    different("project", text, signal),
     different("creator", text, signal),
   ]);
-  return { ledgers: ledgers.map(({ name = "" }) => name), datasets, callers };
+  return { ledgers: ledgers.map(({ name = "" }) => name), roots, datasets, projects, callers };
 }
 export const filterOf = (text: string) =>
   `${ofName(text)} OR dataset:${quoted(text)} OR creator:${quoted(text)}`;
 
-const NOTHING: Found = { ledgers: [], datasets: [], callers: [] };
+const NOTHING: Found = { ledgers: [], roots: [], datasets: [], projects: [], callers: [] };
 // What was last found stays until the next is.
 export function useFound(text: string) {
   const [state, setState] = useState<{ of: string; found: Found; error?: CallError }>({

@@ -250,7 +250,7 @@ export function Chart(props: ChartProps) {
   const { series, plan, height = 250 } = props;
   const points = series.flatMap((one) => one.points);
   if (plan) points.push({ x: plan.x, lower: null, upper: plan.value ?? 0 });
-  const on = drawingOf(points, width, height, props.since === undefined ? 1 : 1 / 1440);
+  const on = drawingOf(points, width, height, props.since === undefined);
   const move = (event: PointerEvent) => {
     const { left } = (event.currentTarget as Element).getBoundingClientRect();
     const under = on.xAt(event.clientX - left);

@@ -1,12 +1,13 @@
 // Where a chart's values stand. Axes begin at 0.
 import { textNear } from "../text/numbers";
 
-// At most `most` round ticks.
-export function ticksOf(greatest: number, most: number): number[] {
+// At most `most` round ticks; of what is counted, `whole` ones.
+export function ticksOf(greatest: number, most: number, whole = false): number[] {
   if (!(greatest > 0) || !Number.isFinite(greatest)) return [0, 1];
   const rough = greatest / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough * 0.999)!;
+  const fits = (step: number) => step >= rough * 0.999 && (!whole || Number.isInteger(step));
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find(fits)!;
   const ticks: number[] = [];
   for (let i = 0; i * step < greatest * 1.0001; i++) ticks.push(Number((i * step).toPrecision(10)));
   return ticks;
@@ -21,11 +22,19 @@ export interface Point {
   lower: number | null;
   upper: number;
 }
+// Lines over what was recorded begin where nothing was, and nothing costs nothing.
+export const fromOrigin = (points: Point[]): Point[] =>
+  points.length && points[0].x > 0 ? [{ x: 0, lower: 0, upper: 0 }, ...points] : points;
+// Whether there is more to draw than one place.
+export const isLine = (points: Point[]) => new Set(points.map(({ x }) => x)).size > 1;
+
 const PAD = { left: 46, right: 18, top: 26, bottom: 42 };
 
 export type Drawing = ReturnType<typeof drawingOf>;
-export function drawingOf(points: Point[], width: number, height: number, leastX = 1) {
-  const greatestX = Math.max(leastX, ...points.map((point) => point.x));
+const MINUTE = 1 / 1440;
+// `counted`: x counts rounds or entries; else it is in days.
+export function drawingOf(points: Point[], width: number, height: number, counted = true) {
+  const greatestX = Math.max(counted ? 1 : MINUTE, ...points.map((point) => point.x));
   const most = Math.max(1e-12, ...points.map((point) => point.upper).filter(Number.isFinite));
   const yTicks = ticksOf(most * 1.04, 5);
   const greatestY = Math.max(yTicks.at(-1)!, most * 1.06);
@@ -58,7 +67,7 @@ export function drawingOf(points: Point[], width: number, height: number, leastX
     y,
     path,
     xAt: (pixels: number) => ((pixels - left) / inner) * greatestX,
-    xTicks: ticksOf(greatestX, width < 480 ? 3 : 6).filter((tick) => tick <= greatestX),
+    xTicks: ticksOf(greatestX, width < 480 ? 3 : 6, counted).filter((tick) => tick <= greatestX),
     yTicks,
   };
 }

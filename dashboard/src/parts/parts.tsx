@@ -123,7 +123,8 @@ function showWhole({ target }: Event) {
   if (cell && cell.scrollWidth > cell.clientWidth) cell.title = cell.innerText;
 }
 // Values stand under their column's head, and behind its label where the screen is narrow. The last
-// of fewer cells than columns is as wide as the rest. Rows of the class "lines" are of one line.
+// of fewer cells than columns is as wide as the rest. Rows of the class "lines", which may have a
+// second one behind it, are of one line.
 export function Table({
   class: kindOfTable = "",
   columns,
@@ -160,7 +161,7 @@ export function Table({
                 const { label, class: kind } = all[i];
                 return (
                   <td key={i} data-label={label} class={span > 1 ? "" : kind} colSpan={span}>
-                    {kindOfTable === "lines" ? <div class="line">{cell}</div> : cell}
+                    {kindOfTable.startsWith("lines") ? <div class="line">{cell}</div> : cell}
                   </td>
                 );
               })}

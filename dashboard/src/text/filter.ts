@@ -51,6 +51,10 @@ const OPERATORS: Record<Kind, string[]> = {
   duration: ORDERED,
 };
 
+// The project that a filter asks for, if it asks for nothing else.
+export const projectIn = (filter: string) =>
+  /^\s*project\s*=\s*("?)([^\s()"]+)\1\s*$/.exec(filter)?.[2];
+
 export const quoted = (text: string) => `"${text.replace(/\\/g, "\\\\").replace(/"/g, '\\"')}"`;
 const bare = (text: string) => text.replace(/^"/, "").toLowerCase();
 const asValue = (text: string) => (/^[^\s()"]+$/.test(text) ? text : quoted(text));

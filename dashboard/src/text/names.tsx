@@ -1,15 +1,13 @@
 // Names are what somebody wrote: text only, apart from the text around them, and with nothing in
 // them that is not seen.
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const BLANK_ENDS = /^\p{Zs}+|\p{Zs}+$/gu; // by which a name differs from one that looks the same
 const LONGEST = 48;
 
+const asCode = (letter: string) =>
+  `⟨U+${letter.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 // Controls, marks of direction, zero-width and unassigned characters as ⟨U+202E⟩.
-export function visible(text = ""): string {
-  return text.replace(
-    UNSEEN,
-    (found) => `⟨U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`,
-  );
-}
+export const visible = (text = "") => text.replace(UNSEEN, asCode);
 
 export function cut(text: string, longest = LONGEST): string {
   const letters = [...text];
@@ -19,7 +17,7 @@ export function cut(text: string, longest = LONGEST): string {
 }
 
 export function Name({ of: text, whole }: { of: string | undefined; whole?: boolean }) {
-  const seen = visible(text);
+  const seen = visible(text).replace(BLANK_ENDS, (blanks) => [...blanks].map(asCode).join(""));
   if (!seen) return <span class="faint">no name</span>;
   const short = whole ? seen : cut(seen);
   return <bdi title={short === seen ? undefined : seen}>{short}</bdi>;
@@ -46,6 +44,7 @@ export const said = (message = "") => visible(message.replaceAll("projects/defau
 
 // projects/{project}/ledgers/{ledger}
 export const ledgerName = (project: string, id: string) => `projects/${project}/ledgers/${id}`;
+export const projectOf = (name = "") => name.split("/")[1];
 // The project is said only if it is not the usual one.
 export function shortName(name = ""): string {
   const [, project, , id] = name.split("/");

@@ -189,7 +189,6 @@ export function Verdict(props: VerdictProps) {
   const [failed, none] = [counted("failed"), counted("none")];
   const witnesses = checks.find((one) => one.witnesses?.length)?.witnesses;
   const over = shape !== "unknown";
-  const key = end?.key.split("+").slice(1).join("+").slice(0, 20);
   const missing = counted("missing");
   const sums = [
     [
@@ -258,8 +257,8 @@ export function Verdict(props: VerdictProps) {
               of={[
                 !holds("key") && (
                   <>
-                    That the key belongs to your organisation. Compare <code>{key}…</code> with one
-                    you got another way.
+                    That the key belongs to your organisation. Compare{" "}
+                    <code data-key>{end.key}</code> with one you got another way.
                   </>
                 ),
                 !holds("witness") && "That others see this same history: that takes a witness.",

@@ -69,7 +69,7 @@ const On = ({ of: resource }: { of: string | undefined }) => (
 function What({ of: { refused, administers, reads = [] } }: { of: Access }) {
   if (refused) {
     return (
-      <div>
+      <>
         <Chip shape="refused" tone="bad">
           refused
         </Chip>{" "}
@@ -77,19 +77,19 @@ function What({ of: { refused, administers, reads = [] } }: { of: Access }) {
         <On of={refused.resource} />
         {refused.reason && `: ${visible(refused.reason)}`}
         <Times of={refused.count} />
-      </div>
+      </>
     );
   }
   if (administers) {
     return (
-      <div>
+      <>
         administers: <code>{visible(administers.method)}</code>
         <On of={administers.about} />
-      </div>
+      </>
     );
   }
   return (
-    <div>
+    <>
       {reads.map(({ permission, resource, count, entries }, i) => (
         <span key={i}>
           {i > 0 && "; "}
@@ -99,12 +99,12 @@ function What({ of: { refused, administers, reads = [] } }: { of: Access }) {
           {number(entries) > 0 && `, ${entriesText(entries)}`}
         </span>
       ))}
-    </div>
+    </>
   );
 }
 const Lines = ({ of: lines }: { of: Access[] }) => (
   <Table
-    class="access"
+    class="lines access"
     columns={["Who", "What", "From", "When"]}
     rows={lines.map((line, i) => ({
       key: i,
@@ -157,17 +157,14 @@ function mayOf({ grants = [] }: Token): string {
 }
 const Tokens = ({ of: tokens }: { of: Token[] }) => (
   <Table
-    columns={[{ label: "Name", class: "main" }, "May", "Made", "Ends", "Last used"]}
+    class="lines"
+    columns={[{ label: "Name", class: "main" }, "Id", "May", "Made", "Ends", "Last used"]}
     rows={tokens.map((token) => ({
       key: token.id,
       cells: [
-        <>
-          <Name of={token.name} />
-          <small>
-            <code>{token.id}</code>
-          </small>
-        </>,
-        <div>{mayOf(token)}</div>,
+        <Name of={token.name} />,
+        <code>{token.id}</code>,
+        mayOf(token),
         <Time of={token.createTime} clock />,
         <End of={token} />,
         token.lastUseTime ? <Time of={token.lastUseTime} /> : "not known",

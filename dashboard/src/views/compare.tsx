@@ -1,10 +1,12 @@
 // What differs between two to ten ledgers: only the rows that do, unless all are asked for.
 import { useState } from "preact/hooks";
 import { call, CallError } from "../api/client";
-import type { ComputeEpsilonResponse, Ledger } from "../api/types";
+import type { ComputeEpsilonResponse, Ledger, LedgerSummary } from "../api/types";
 import { useFound } from "../api/find";
 import { useTask } from "../api/use_call";
 import { Chart } from "../chart/chart";
+import { fromOrigin } from "../chart/scale";
+import { isOfDelta } from "../parts/doubts";
 import { Ask } from "../parts/ask";
 import { Chooser } from "../parts/chooser";
 import { Dialog } from "../parts/dialog";
@@ -30,15 +32,19 @@ import { givenOptions } from "./requests";
 interface Found {
   name: string;
   ledger?: Ledger;
+  summary?: LedgerSummary;
   answer?: ComputeEpsilonResponse;
   error?: CallError;
 }
 const MOST = 10;
+const FEW = 4; // have room beside each other in a drawer as wide as others are
 
 async function find(name: string, delta: number, signal: AbortSignal): Promise<Found> {
   const found: Found = { name };
   try {
     found.ledger = await call("LedgerService/GetLedger", { name }, signal);
+    const one = { parent: "projects/-", filter: `name = ${name}`, pageSize: 1 };
+    found.summary = (await call("LedgerService/ListLedgers", one, signal)).summaries?.[0];
     const question = { subject: { ledgers: [name] }, delta, options: givenOptions() };
     found.answer = await call("AccountingService/ComputeEpsilon", question, signal);
   } catch (error) {
@@ -47,13 +53,25 @@ async function find(name: string, delta: number, signal: AbortSignal): Promise<F
   return found;
 }
 
-// The rows, in words: of a ledger, and of the answer about it if there is one.
-const rowsOf = ({ ledger = {}, answer, error }: Found): Record<string, string> => {
-  const { declaration = {}, state = "" } = ledger;
-  const { details = {} } = answer ?? {};
-  const rounds = grouped(details.ledgers?.[0]?.rounds);
-  const planned = declaration.plannedRounds;
+const NONE = "–";
+// What speaks against a number, in words.
+function doubtsOf({ summary, answer }: Found): Record<string, string> {
+  const { ledgers: [of] = [], warnings = [] } = answer?.details ?? {};
+  const counted = (count: string | number | undefined) => (number(count) ? grouped(count) : "none");
   return {
+    Corrections: summary || of ? counted(summary?.corrections ?? of?.corrections?.length) : NONE,
+    "Refused batches": summary ? counted(summary.conflicts) : NONE,
+    "Releases that may be missing": of ? counted(of.missingCount) : NONE,
+    "δ against 1/n": answer ? visible(warnings.find(isOfDelta) ?? "no warning") : NONE,
+  };
+}
+// The rows, in words: of a ledger if there is one, and of the answer about it.
+const rowsOf = (found: Found): Record<string, string> => {
+  const { ledger, answer } = found;
+  const { declaration = {}, size, state = "" } = ledger ?? {};
+  const { details = {} } = answer ?? {};
+  const planned = declaration.plannedRounds;
+  const declared = {
     "Data set": visible(declaration.dataset),
     "One record is": `one ${visible(declaration.unitOfPrivacy)}`,
     Neighbours: adjacencyWords(declaration.adjacency),
@@ -63,16 +81,28 @@ const rowsOf = ({ ledger = {}, answer, error }: Found): Record<string, string> =
     "Noise released": policyWords(declaration),
     "Plan independent": declaration.planIndependent ? "declared" : "not declared",
     "Rounds planned": planned ? grouped(planned) : "not stated",
-    "Rounds recorded": answer ? rounds : error ? "–" : "",
-    Entries: grouped(ledger.size),
+    "Rounds recorded": answer ? grouped(details.ledgers?.[0]?.rounds) : NONE,
+    Entries: grouped(size),
     State: state.toLowerCase(),
-    Method: answer ? methodWords(details.method) : "–",
-    Schemes: (details.schemes ?? []).join(", ") || "–",
+    ...doubtsOf(found),
+    Method: answer ? methodWords(details.method) : NONE,
+    Schemes: (details.schemes ?? []).join(", ") || NONE,
   };
+  if (ledger) return declared;
+  return Object.fromEntries(Object.keys(declared).map((label) => [label, NONE]));
 };
 
-function Cost({ of: { answer, error }, delta }: { of: Found; delta: number }) {
-  if (!answer?.epsilon) return <span class="bad-text">{visible(error?.message)}</span>;
+function Cost({ of: { ledger, answer, error }, delta }: { of: Found; delta: number }) {
+  if (!ledger && error?.code === "not_found")
+    return <span class="bad-text">There is no such ledger.</span>;
+  if (!answer?.epsilon) {
+    const why = visible(error?.message);
+    return (
+      <span class="bad-text why" title={why}>
+        {why}
+      </span>
+    );
+  }
   const terms = termsOf(answer.details, delta);
   return <EpsilonCell epsilon={answer.epsilon} terms={terms} />;
 }
@@ -82,8 +112,8 @@ function Curves({ of: found, delta }: { of: Found[]; delta: number }) {
   const curveOf = ({ name, ledger }: Found) =>
     useCurve(name, number(ledger?.size), delta, "BEST", true);
   const all = found.map(curveOf);
-  // One entry is no curve.
-  const curves = all.flatMap(({ points }, i) => (points.length < 2 ? [] : [{ points, i }]));
+  // Recorded at once, a ledger still has its line: beside others, its end is what is compared.
+  const curves = all.flatMap(({ points }, i) => (points.length ? [{ points, i }] : []));
   if (curves.length < 2) return null;
   const { details } = found[0].answer!;
   const terms = `${adjacencyWords(details?.adjacency)} ${visible(unitsOf(details)[0] ?? "record")}`;
@@ -93,8 +123,8 @@ function Curves({ of: found, delta }: { of: Found[]; delta: number }) {
     const second = { second: i > 0, turn: Math.max(0, i - 1) };
     // Of more than two the ends may lie one on the other: the legend has them.
     return found.length > 2
-      ? { label: `${label}: ${end}`, points, ...second }
-      : { label, points, ...second, end };
+      ? { label: `${label}: ${end}`, points: fromOrigin(points), ...second }
+      : { label, points: fromOrigin(points), ...second, end };
   });
   const csv = curves.flatMap(({ points, i }) =>
     points.map((point) => ({
@@ -195,7 +225,7 @@ export function Compare({ names }: { names: string }) {
       {found && (
         <>
           <div class="scroll-box whole" tabIndex={0} role="region" aria-label="Comparison">
-            <table class="plain compare">
+            <table class={`plain compare ${found.length > FEW ? "many" : ""}`}>
               <thead>
                 <tr>
                   <th scope="col">What</th>

@@ -55,6 +55,7 @@ function rowOf(one: IssuedStatement) {
   };
 }
 const COLUMNS = ["Number", "About", "Stated by", "Issued", "ε", "δ", "State"];
+const WIDTHS = [72, 160, 250, 100, 130, 72, 220]; // where a row is one line
 
 interface RegisterProps {
   ledger?: string; // full name
@@ -70,7 +71,11 @@ export function Register({ ledger, dataset, version }: RegisterProps) {
       <Awaited of={list} what="the register" />
       {list.data &&
         (statements.length ? (
-          <Table columns={COLUMNS} rows={statements.map(rowOf)} />
+          <Table
+            class="lines"
+            columns={COLUMNS.map((label, i) => ({ label, width: WIDTHS[i] }))}
+            rows={statements.map(rowOf)}
+          />
         ) : nextPageToken ? (
           <p class="muted">None of the newest is.</p>
         ) : (

@@ -13,21 +13,21 @@ import {
   datasetAddress,
   givenSize,
   place,
+  projectAddress,
   setQuery,
   statementAddress,
   verifyAddress,
 } from "../router";
-import { Name, shortName } from "../text/names";
+import { Name, projectOf, shortName } from "../text/names";
 import { entriesText, grouped, number } from "../text/numbers";
 import { checkedHere } from "../verify/kept";
 import { Budget } from "./budget";
 import { useRuns } from "./entries";
 import { EntryList, OpenedEntry } from "./entry_list";
+import { Lazy } from "./lazy";
 import { Aside } from "./ledger_aside";
 import { Cost } from "./ledger_cost";
-import { CostChart, NoiseCharts } from "./ledger_charts";
 import { Runs } from "./ledger_runs";
-import { SaidOverTime } from "./ledger_said";
 import { givenOptions } from "./requests";
 
 const askOf = (name: string): ComputeEpsilonRequest => ({
@@ -60,6 +60,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
   const size = number(pinned ?? data?.size);
   const { runs, specials, read, done, error } = useRuns(name, size);
   const short = shortName(name);
+  const project = projectOf(name);
   if (!data) {
     return (
       <>
@@ -88,6 +89,12 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
             <A href={datasetAddress(data.declaration?.dataset)}>
               <Name of={data.declaration?.dataset} />
             </A>
+            {project !== "default" && (
+              <>
+                {" "}
+                · project <A href={projectAddress(project)}>{project}</A>
+              </>
+            )}
           </>
         }
         title={<Name of={short} />}
@@ -123,9 +130,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
           {entry && <OpenedEntry ledger={name} entry={entry} size={size} />}
           <Cost ledger={data} request={request} of={cost} />
           {data.declaration?.kind === "BUDGET" && <Budget of={data} />}
-          {cost.data && <CostChart ledger={data} size={size} answer={cost.data} />}
-          {cost.data && <SaidOverTime ledger={data} answer={cost.data} />}
-          <NoiseCharts runs={runs} file={short} />
+          <Lazy of="charts" ledger={data} size={size} answer={cost.data} runs={runs} />
           {error && <Failed error={error} what="the entries" />}
           <Runs of={runs} read={read} done={done} size={size} file={short} />
           <EntryList ledger={name} size={size} entry={entry} />

@@ -1,7 +1,7 @@
-// A ledger over its rounds: what it cost, its noise and its sampling.
+// A ledger over its rounds: what it cost, what was said of it, its noise and its sampling.
 import type { ComputeEpsilonResponse, Ledger } from "../api/types";
 import { Chart, type Series } from "../chart/chart";
-import type { Point } from "../chart/scale";
+import { fromOrigin, isLine, type Point } from "../chart/scale";
 import { epsilonText, upper } from "../parts/epsilon";
 import { Card, Loading } from "../parts/parts";
 import { shortName, visible } from "../text/names";
@@ -9,6 +9,7 @@ import { grouped, number, plural, textNear } from "../text/numbers";
 import { adjacencyWords, regimeShort, schemeWords, unitsOf } from "../text/words";
 import { useCurve, type Curve } from "./curve";
 import { noiseMultiplier, type Run } from "./entries";
+import { SaidOverTime } from "./ledger_said";
 
 function bestLabel(points: Point[]): string {
   const bounded = points.filter((point) => point.lower !== null);
@@ -19,10 +20,12 @@ function bestLabel(points: Point[]): string {
 }
 function seriesOf(best: Curve, renyi: Curve, method: string | undefined): Series[] {
   const end = ({ points }: Curve) => epsilonText(points.at(-1)!.upper);
-  const series: Series[] = [{ label: bestLabel(best.points), points: best.points, end: end(best) }];
-  if (!renyi.points.length || method === "rdp") return series;
+  const points = fromOrigin(best.points);
+  const series: Series[] = [{ label: bestLabel(best.points), points, end: end(best) }];
+  if (!isLine(renyi.points) || method === "rdp") return series;
   const label = "Rényi method, upper end only";
-  return [...series, { label, points: renyi.points, second: true, end: `Rényi: ${end(renyi)}` }];
+  const ofRenyi = fromOrigin(renyi.points);
+  return [...series, { label, points: ofRenyi, second: true, end: `Rényi: ${end(renyi)}` }];
 }
 
 interface CostProps {
@@ -30,13 +33,15 @@ interface CostProps {
   size: number;
   answer: ComputeEpsilonResponse;
 }
-export function CostChart({ ledger, size, answer }: CostProps) {
+function CostChart({ ledger, size, answer }: CostProps) {
   const { name = "", declaration } = ledger;
   const { details, plannedEpsilon } = answer;
   const delta = number(answer.delta);
   const best = useCurve(name, size, delta, "BEST", size > 2);
   const renyi = useCurve(name, size, delta, "RDP", size > 2 && !best.busy && !best.error);
-  if (size <= 2 || best.error) return null;
+  // What was recorded at one place only has no course: its cost stands above.
+  const isOver = !best.busy && !isLine(best.points);
+  if (size <= 2 || best.error || isOver) return null;
   const planned = number(declaration?.plannedRounds);
   const rounds = best.points.some((point) => point.x !== point.size);
   const what = rounds ? "rounds" : "entries";
@@ -65,7 +70,7 @@ export function CostChart({ ledger, size, answer }: CostProps) {
   });
   return (
     <Card title={`Cost as ${what} were recorded`}>
-      {best.points.length < 2 ? (
+      {!isLine(best.points) ? (
         <Loading what="the cost at earlier sizes" />
       ) : (
         <Chart
@@ -126,7 +131,7 @@ const Stairs = ({ card, title, axis, label, column, points, file }: StairsProps)
     />
   </Card>
 );
-export function NoiseCharts({ runs, file }: { runs: Run[]; file: string }) {
+function NoiseCharts({ runs, file }: { runs: Run[]; file: string }) {
   const sums = runs.filter((run) => run.queries.length > 0);
   if (sums.length < 2) return null;
   return (
@@ -152,3 +157,15 @@ export function NoiseCharts({ runs, file }: { runs: Run[]; file: string }) {
     </div>
   );
 }
+
+interface ChartsProps extends Omit<CostProps, "answer"> {
+  answer?: ComputeEpsilonResponse;
+  runs: Run[];
+}
+export const LedgerCharts = ({ ledger, size, answer, runs }: ChartsProps) => (
+  <>
+    {answer && <CostChart ledger={ledger} size={size} answer={answer} />}
+    {answer && <SaidOverTime ledger={ledger} answer={answer} />}
+    <NoiseCharts runs={runs} file={shortName(ledger.name)} />
+  </>
+);

@@ -43,7 +43,7 @@ export const LEDGER_COLUMNS: Record<string, LedgerColumn> = {
     label: "Protects",
     head: "Unit and neighbours",
     field: "unit",
-    width: 200,
+    width: 195,
     cell: ({ ledger, summary }) => <Protects of={summaryTerms(summary, ledger)} />,
   },
   dataset: {
@@ -59,19 +59,19 @@ export const LEDGER_COLUMNS: Record<string, LedgerColumn> = {
   rounds: {
     label: "Rounds",
     field: "rounds",
-    width: 115,
+    width: 108,
     cell: ({ ledger, summary }) => roundsText(ledger, summary),
   },
   state: {
     label: "State",
     field: "state",
-    width: 180,
+    width: 176,
     cell: ({ ledger, summary }) => <StateLine ledger={ledger} summary={summary} />,
   },
   last: {
     label: "Last entry",
     field: "last_entry_time",
-    width: 112,
+    width: 108,
     cell: ({ summary }) =>
       summary?.lastEntryTime ? <Time of={summary.lastEntryTime} day /> : <>none yet</>,
   },

@@ -9,8 +9,8 @@ import { A, Button, Empty, Failed, Loading, Notice, Title } from "../parts/parts
 import { SavedViews } from "../parts/saved_views";
 import { serverName } from "../prefix";
 import { place, setQuery } from "../router";
-import { apart, faultOf, type Fault } from "../text/filter";
-import { shortName, visible } from "../text/names";
+import { apart, faultOf, projectIn, type Fault } from "../text/filter";
+import { Name, shortName, visible } from "../text/names";
 import { grouped, plural } from "../text/numbers";
 import { ColumnMenu, type Row } from "./ledger_columns";
 import { LedgerTable, rowsOf, useLedgers } from "./ledger_list";
@@ -143,6 +143,7 @@ export function Ledgers() {
   const listed = useLedgers(request, wanted);
   const { rows, waiting, apply, next, damaged, error, busy } = listed;
   const own = ofServer();
+  const project = projectIn(asked());
   const fault = error && faultOf(asked(), error.message, apart(asked(), own).skipped);
   const [chosen, setChosen] = useState(new Set<string>());
   const choose = (name: string) =>
@@ -158,11 +159,21 @@ export function Ledgers() {
   return (
     <div class="wide">
       <Title
-        title={own ? "The server’s own ledgers" : "Ledgers"}
+        title={
+          own ? (
+            "The server’s own ledgers"
+          ) : project ? (
+            <>
+              Project <Name of={project} />
+            </>
+          ) : (
+            "Ledgers"
+          )
+        }
         about={
           own
             ? "Who asked this server for what, and what was recomputed. They are no runs."
-            : "Every run that is recorded on this server, and what it cost so far."
+            : `Every run that is recorded ${project ? "in it" : "on this server"}, and what it cost so far.`
         }
         actions={
           <>

@@ -11,6 +11,7 @@ import type {
   ComputeEpsilonResponse,
   Event,
 } from "../api/types";
+import { signedIn } from "../api/client";
 import { useFound } from "../api/find";
 import { useCall } from "../api/use_call";
 import { Chooser } from "../parts/chooser";
@@ -22,7 +23,7 @@ import { place, setQuery } from "../router";
 import { fullName, Name, shortName } from "../text/names";
 import { grouped, number, textNear, textUp, typed } from "../text/numbers";
 import { adjacencyWords } from "../text/words";
-import { planCode } from "./plan_code";
+import { planCode, type Question } from "./plan_code";
 import {
   fieldsOf,
   KINDS,
@@ -231,23 +232,19 @@ function Answer({ inputs, delta = Number(inputs.delta) }: { inputs: Inputs; delt
   const solved = plan.hole && found ? withFound(plan, number(found.value)) : undefined;
   const events = plan.hole ? solved : plan.events;
   const of = events && costs(events);
+  const trials = { negativeBinomial: { eta: 1, mean: Number(inputs.trials) } };
   const total = useCall("AccountingService/ComputeEpsilon", of?.total);
   const adjacency = of?.total ? total.data?.details?.adjacency : (inputs.adjacency as Adjacency);
   const alone = adjacency && of?.alone(adjacency);
-  const trials = of && Number(inputs.trials) > 1 && alone;
-  const tuned = useCall(
-    "AccountingService/ComputeTuningCost",
-    trials
-      ? { ...trials, trials: { negativeBinomial: { eta: 1, mean: Number(inputs.trials) } } }
-      : undefined,
-  );
+  const tuning = of && Number(inputs.trials) > 1 && alone ? { ...alone, trials } : undefined;
+  const tuned = useCall("AccountingService/ComputeTuningCost", tuning);
   const fits = useCall("AccountingService/ComputeBudget", of?.fits);
-  const asked = calibrate
-    ? { method: "AccountingService/Calibrate" as const, request: calibrate }
-    : of && {
-        method: "AccountingService/ComputeEpsilon" as const,
-        request: of.total ?? of.alone(),
-      };
+  const questions: Question[] = [];
+  if (calibrate) questions.push({ method: "AccountingService/Calibrate", request: calibrate });
+  else if (of)
+    questions.push({ method: "AccountingService/ComputeEpsilon", request: of.total ?? of.alone() });
+  if (tuning) questions.push({ method: "AccountingService/ComputeTuningCost", request: tuning });
+  const from = { base: location.origin + urlOf(""), callers: signedIn.value };
   const dataset = <Name of={inputs.dataset} />;
   return (
     <div class="section">
@@ -270,7 +267,7 @@ function Answer({ inputs, delta = Number(inputs.delta) }: { inputs: Inputs; delt
       <Asked of={alone || undefined} what="the cost">
         This run alone
       </Asked>
-      {asked && <Code of={planCode(inputs.kind, asked, location.origin + urlOf(""))} />}
+      {questions.length > 0 && <Code of={planCode(inputs.kind, questions, from)} />}
       {fits.error && <Failed error={fits.error} what="what fits into the budget" />}
       {fits.data && <Fits of={fits.data} />}
       {tuned.error && <Failed error={tuned.error} what="the cost of tuning" />}

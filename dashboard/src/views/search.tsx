@@ -1,20 +1,25 @@
-// Names of ledgers, data sets and callers, found anywhere on the server.
+// Names of ledgers, data sets, projects and callers, and roots of ledgers, found anywhere on the
+// server.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { filterOf, useFound } from "../api/find";
+import { filterOf, hashIn, useFound } from "../api/find";
 export { valuesLike } from "../api/find";
 import { Dialog } from "../parts/dialog";
 import { A, Failed, Loading } from "../parts/parts";
 import {
   callerAddress,
   datasetAddress,
+  entryAddress,
   filterAddress,
   go,
   ledgerAddress,
+  place,
+  projectAddress,
   setQuery,
+  thingOf,
 } from "../router";
 import { quoted } from "../text/filter";
-import { Name, shortName } from "../text/names";
+import { ledgerName, Name, shortName } from "../text/names";
 
 interface GroupProps {
   title: string;
@@ -33,10 +38,35 @@ const Group = ({ title, of: names, row }: GroupProps) =>
     </>
   ) : null;
 
+const LedgerLink = (name: string) => (
+  <A href={ledgerAddress(name)}>
+    <Name of={shortName(name)} />
+  </A>
+);
+
+// Where the hash of an entry is looked for, which this search knows nothing of.
+function AmongEntries({ hash }: { hash: string }) {
+  const thing = thingOf(place.value);
+  const name = thing.view === "ledger" && ledgerName(thing.project, thing.id);
+  return (
+    <p class="footnote">
+      Of hashes, the search knows the roots of ledgers as they are now. The hash of an entry is
+      looked for in its ledger, by the field above the entries.{" "}
+      {name && hash.length === 64 && (
+        <A href={entryAddress(name, `sha256:${hash}`)}>
+          Look for it among the entries of <Name of={shortName(name)} />
+        </A>
+      )}
+    </p>
+  );
+}
+
 export function Search() {
   const [text, setText] = useState("");
   const { of, found, error, busy } = useFound(text);
-  const { ledgers, datasets, callers } = found;
+  const { ledgers, roots, datasets, projects, callers } = found;
+  const named = ledgers.length + datasets.length + projects.length + callers.length > 0;
+  const hash = hashIn(of);
   const all = filterAddress(filterOf(text.trim()));
   const submit = (event: Event) => {
     event.preventDefault();
@@ -46,7 +76,7 @@ export function Search() {
     <Dialog title="Search" close={() => setQuery({ open: "" })}>
       <form role="search" onSubmit={submit}>
         <label class="field">
-          A part of the name of a ledger, a data set or a caller
+          A part of the name of a ledger, a data set, a project or a caller; or a ledger’s root
           <input
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
@@ -59,20 +89,22 @@ export function Search() {
       {error && <Failed error={error} what="what has this name" />}
       {busy && text.trim() && <Loading what={`“${text.trim()}”`} />}
       <div aria-live="polite">
-        <Group
-          title="Ledgers"
-          of={ledgers}
-          row={(name) => (
-            <A href={ledgerAddress(name)}>
-              <Name of={shortName(name)} />
-            </A>
-          )}
-        />
+        <Group title="Ledgers whose root this is" of={roots} row={LedgerLink} />
+        <Group title="Ledgers" of={ledgers} row={LedgerLink} />
         <Group
           title="Data sets"
           of={datasets}
           row={(name) => (
             <A href={datasetAddress(name)}>
+              <Name of={name} />
+            </A>
+          )}
+        />
+        <Group
+          title="Projects"
+          of={projects}
+          row={(name) => (
+            <A href={projectAddress(name)}>
               <Name of={name} />
             </A>
           )}
@@ -89,10 +121,11 @@ export function Search() {
             </>
           )}
         />
+        {hash && !busy && !error && !roots.length && <AmongEntries hash={hash} />}
         {of && !busy && !error && (
           <p class="footnote">
-            {!ledgers.length && !datasets.length && !callers.length && "Nothing has this name. "}
-            {(ledgers.length > 0 || datasets.length > 0 || callers.length > 0) && (
+            {!named && !roots.length && "Nothing has this name. "}
+            {named && (
               <>
                 At most eight of each. <A href={all}>All of their ledgers as a list</A>.{" "}
               </>

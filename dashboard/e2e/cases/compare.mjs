@@ -1,0 +1,127 @@
+// The drawer that compares: what speaks against a number, and room for ten ledgers.
+import assert from "node:assert/strict";
+import { openPage, settled } from "../browser.mjs";
+import { onServer, until } from "../case.mjs";
+import { append, create, declared, gaussian, poisson, rounds } from "../ledgers.mjs";
+
+const opened = async (browser, server, names) => {
+  const { page: tab, trouble } = await openPage(browser);
+  await tab.goto(`${server.base}/ledgers?open=compare:${names.join(",")}`);
+  await until(tab, () => document.querySelector("dialog table.compare"));
+  await settled(tab);
+  return { tab, trouble };
+};
+// The cells of each row, by its head.
+const rowsOf = (tab) =>
+  tab.evaluate(() =>
+    Object.fromEntries(
+      [...document.querySelectorAll("dialog table.compare tbody tr")].map((row) => {
+        const [head, ...cells] = [...row.children].map((cell) => cell.innerText.trim());
+        return [head, cells];
+      }),
+    ),
+  );
+
+export const cases = {
+  "what speaks against a number is a row, and a ledger that is not there is said": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const plan = declared("data", "example", { planIndependent: true });
+      await create(server, "well", plan);
+      await append(server, "well", [rounds(10, poisson(0.01, "1000"), 4)]);
+      await create(server, "ill", plan);
+      const large = rounds(10, poisson(0.01, "100000000"), 4);
+      await append(server, "ill", [
+        large,
+        { note: { text: "a slip" } },
+        { correction: { correctedSequence: "2", text: "no slip" } },
+        { writerClosed: { entryCount: "4" } },
+      ]);
+      // A closed writer's batch is refused, and leaves a conflict: what it released is missing.
+      await assert.rejects(append(server, "ill", [gaussian(4)]), /closed/);
+      const summed = async () => {
+        const request = { parent: "projects/-", filter: "conflicts > 0" };
+        return (await server.call("LedgerService/ListLedgers", request)).ledgers?.length === 1;
+      };
+      for (let left = 100; left && !(await summed()); left--)
+        await new Promise((done) => setTimeout(done, 100));
+      const { tab, trouble } = await opened(browser, server, ["well", "ill", "nowhere"]);
+      const found = await rowsOf(tab);
+      assert.deepEqual(found.Corrections, ["none", "1", "–"]);
+      assert.deepEqual(found["Refused batches"], ["none", "1", "–"]);
+      assert.deepEqual(found["Releases that may be missing"], ["none", "1", "–"]);
+      const [small, warned, none] = found["δ against 1/n"];
+      assert.deepEqual([small, none], ["no warning", "–"]);
+      assert.match(warned, /^delta is too large: .*100000000 records/);
+      assert.equal(found.Cost[2], "There is no such ledger.");
+      assert.deepEqual([found.Entries[2], found.State[2]], ["–", "–"]);
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "ten ledgers are compared without a scroll bar of their own": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const names = Array.from({ length: 10 }, (_, i) => `a-run-with-a-long-name-${i}`);
+      for (const [i, name] of names.entries()) {
+        await create(server, name, declared("data", "example", { planIndependent: true }));
+        await append(server, name, [gaussian(4 + i), rounds(100, poisson(0.01), 2 + i)]);
+      }
+      const { tab, trouble } = await opened(browser, server, names);
+      await until(tab, () => document.querySelectorAll("dialog .chart path.line").length === 10);
+      const box = await tab.evaluate(() => {
+        const size = ({ scrollWidth, clientWidth, scrollHeight, clientHeight }) => [
+          scrollWidth - clientWidth,
+          scrollHeight - clientHeight,
+        ];
+        const dialog = document.querySelector("dialog[open]");
+        return {
+          table: size(dialog.querySelector(".scroll-box")),
+          dialog: dialog.scrollWidth - dialog.clientWidth,
+        };
+      });
+      assert.deepEqual(box, { table: [0, 0], dialog: 0 });
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
+  "a course begins where nothing was recorded, and is counted in whole rounds": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const one = () => rounds(1, poisson(0.01), 2);
+      const note = { note: { text: "nothing released" } };
+      for (const [name, entries] of [
+        ["steps", [one(), one(), one()]],
+        ["at-once", [rounds(100, poisson(0.01), 2), note, note]],
+      ]) {
+        await create(server, name, declared("data", "example", { planIndependent: true }));
+        await append(server, name, entries);
+      }
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/ledger/default/steps`);
+      await until(tab, () => document.querySelector("main .chart path.line.second"));
+      const { ticks, starts, bottom } = await tab.evaluate(() => {
+        const svg = document.querySelector("main .chart > svg");
+        const axis = svg.querySelector(".axis");
+        return {
+          ticks: [...svg.querySelectorAll(".tick")]
+            .filter((one) => Number(one.getAttribute("y")) > Number(axis.getAttribute("y1")) + 10)
+            .map((one) => one.textContent),
+          starts: [...svg.querySelectorAll("path.line")].map((line) =>
+            line.getAttribute("d").split("L")[0].slice(1),
+          ),
+          bottom: ["x1", "y1"].map((name) => Number(axis.getAttribute(name)).toFixed(1)).join(" "),
+        };
+      });
+      assert.deepEqual(ticks, ["0", "1", "2", "3"]);
+      assert.deepEqual(starts, [bottom, bottom]);
+      // What was recorded at once has no course: one number says it.
+      await tab.goto(`${server.base}/ledger/default/at-once`);
+      await until(tab, () => document.querySelector("main .epsilon"));
+      await settled(tab);
+      await until(tab, () => !/Cost as rounds/.test(document.body.innerText));
+      assert.equal(await tab.locator("main .chart .end").count(), 0);
+      assert.deepEqual(trouble, []);
+    },
+  ),
+};
