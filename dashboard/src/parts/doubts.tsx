@@ -2,7 +2,7 @@
 // that is not well below 1/n, corrections.
 import type { ComponentChildren } from "preact";
 import type { AnswerDetails, MissingReleases } from "../api/types";
-import { visible } from "../text/names";
+import { shortName, visible } from "../text/names";
 import { number, plural } from "../text/numbers";
 
 const Bar = ({ title, children }: { title: string; children: ComponentChildren }) => (
@@ -10,13 +10,20 @@ const Bar = ({ title, children }: { title: string; children: ComponentChildren }
     <strong>{title}</strong> {children}
   </p>
 );
-const missingWords = ({ writer, reason }: MissingReleases) =>
-  `${visible(writer)} (${visible(reason)})`;
+// Its ledger is named where there are several.
+const missingWords = ({ writer, reason }: MissingReleases, ledger?: string) =>
+  `${ledger ? `${visible(shortName(ledger))}, ` : ""}${visible(writer)} (${visible(reason)})`;
 
 export const isOfDelta = (warning: string) => warning.startsWith("delta is ");
 
+// Whether a warning of the answer is told by a bar.
+export const isBarred = (warning: string) =>
+  isOfDelta(warning) || warning.includes(": this answer may be short: ");
+
 export function Doubts({ of: { ledgers = [], warnings = [] } }: { of: AnswerDetails }) {
-  const missing = ledgers.flatMap((ledger) => ledger.missing ?? []);
+  const missing = ledgers.flatMap(({ name, missing = [] }) =>
+    missing.map((one) => missingWords(one, ledgers.length > 1 ? name : undefined)),
+  );
   const count = ledgers.reduce((sum, ledger) => sum + number(ledger.missingCount), 0);
   // Of one writer there may be several reasons.
   const writers = ledgers.flatMap((ledger) =>
@@ -29,7 +36,7 @@ export function Doubts({ of: { ledgers = [], warnings = [] } }: { of: AnswerDeta
       {count > 0 && (
         <Bar title="This may be short.">
           {`${named}${more} may hold releases that were never delivered`}:{" "}
-          {missing.slice(0, 3).map(missingWords).join("; ")}.
+          {missing.slice(0, 3).join("; ")}.
         </Bar>
       )}
       {warnings.filter(isOfDelta).map((warning) => (

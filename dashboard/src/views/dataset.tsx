@@ -5,7 +5,7 @@ import type { ComputeEpsilonRequest, ComputeEpsilonResponse } from "../api/types
 import { useCall } from "../api/use_call";
 import { generation } from "../live";
 import { Ask } from "../parts/ask";
-import { isOfDelta } from "../parts/doubts";
+import { isBarred } from "../parts/doubts";
 import { EpsilonBlock, EpsilonWords, TierNote, termsOf, upper } from "../parts/epsilon";
 import { A, Awaited, Card, Empty, Failed, Loading, Section, Title } from "../parts/parts";
 import { askedDelta, place, statementAddress } from "../router";
@@ -83,7 +83,7 @@ function Total({ of: answer, rows }: { of: ComputeEpsilonResponse; rows: Row[] }
         </p>
       )}
       {isOdometer(details?.regime) && <Odometer of={rows} />}
-      <Remarks of={(details?.warnings ?? []).filter((line) => !isOfDelta(line))} />
+      <Remarks of={(details?.warnings ?? []).filter((line) => !isBarred(line))} />
     </EpsilonBlock>
   );
 }

@@ -74,6 +74,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
     corrections: counted("correction"),
     conflicts: counted("conflict"),
     refusal: cost.error?.code === "failed_precondition" ? {} : undefined,
+    epsilon: cost.data?.epsilon,
   };
   const showAll = (
     <Button class="link" onClick={() => setQuery({ size: "" })}>
