@@ -12,7 +12,7 @@ const ask = async (tab, words) => {
 };
 
 export const cases = {
-  "a root is found as the page shows it and as the API has it; of other hashes it is said what is not":
+  "a root is found as the page and as the API have it; of other hashes it says what is not":
     onServer({ filled: false }, async ({ server, browser }) => {
       await create(server, NAME, declared("customers", "customer", { planIndependent: true }));
       await append(server, NAME, [gaussian(3)]);

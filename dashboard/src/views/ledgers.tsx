@@ -173,7 +173,7 @@ export function Ledgers() {
         about={
           own
             ? "Who asked this server for what, and what was recomputed. They are no runs."
-            : `Every run that is recorded ${project ? "in it" : "on this server"}, and what it cost so far.`
+            : `Every run recorded ${project ? "in it" : "on this server"}, and what it cost so far.`
         }
         actions={
           <>
