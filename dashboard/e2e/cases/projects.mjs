@@ -89,12 +89,12 @@ export const cases = {
       const title = () => tab.evaluate(() => document.querySelector(".title-words").innerText);
       await tab.goto(`${server.base}/ledgers`);
       await says(tab, "2 ledgers");
-      assert.match(await title(), /^Ledgers\s+Every run that is recorded on this server/);
+      assert.match(await title(), /^Ledgers\s+Every run recorded on this server/);
       await tab.click(".search-button");
       await tab.fill("dialog input", "market");
       await tab.click("dialog .found a >> text=/^marketing$/");
       await says(tab, "1 ledger");
-      assert.match(await title(), /^Project marketing\s+Every run that is recorded in it,/);
+      assert.match(await title(), /^Project marketing\s+Every run recorded in it,/);
       assert.equal(new URL(tab.url()).searchParams.get("filter"), FILTER);
       await tab.click("table.lines >> text=marketing/churn");
       await settled(tab);
