@@ -101,8 +101,11 @@ absl::Status Summariser::Load() {
     LogDropped();
   }
   for (const auto& row : index_.Of("projects/-")) {
-    if (!IsCurrent(row->summary.get(), *row->head, delta()))
-      Note(row->name(), absl::InfinitePast());
+    if (IsCurrent(row->summary.get(), *row->head, delta())) continue;
+    Note(row->name(), absl::InfinitePast());
+    if (!on_ || row->declaration().budget().empty()) continue;
+    absl::MutexLock lock(&mutex_);
+    urgent_.push_back(row->name());  // what came late before the start
   }
   return absl::OkStatus();
 }
