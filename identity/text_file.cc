@@ -41,12 +41,11 @@ absl::Status ReplaceUnsynced(const std::string& path, const std::string& content
   const std::string temporary = path + ".tmp";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return ErrnoError(errno, "open", temporary);
-  const ssize_t written = ::write(fd, content.data(), content.size());
-  const int error = written < 0 ? errno : ENOSPC;
+  const absl::Status written = WriteAll(fd, content, temporary);
   ::close(fd);
-  if (written != static_cast<ssize_t>(content.size())) {
+  if (!written.ok()) {
     ::unlink(temporary.c_str());
-    return ErrnoError(error, "write", temporary);
+    return written;
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) return ErrnoError(errno, "rename", temporary);
   return absl::OkStatus();

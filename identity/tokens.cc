@@ -112,11 +112,9 @@ void Tokens::NoteUse(const TokenRecord& token, absl::Time now) {
 
 absl::StatusOr<TokenTable> Tokens::List() {
   Refresh();
+  absl::MutexLock changing(&changing_);
+  ReadLastUse();
   const std::shared_ptr<const Snapshot> now = snapshot();
-  {
-    absl::MutexLock changing(&changing_);
-    ReadLastUse();
-  }
   TokenTable table = now->table;
   for (TokenRecord& token : table.tokens) {
     const int64_t minute = now->by_hash.at(token.hash).last_use->load(std::memory_order_relaxed);
