@@ -93,7 +93,8 @@ struct Parts : ReadServices {
 
   // What a run under a budget has spent. No server keeps it at hand: it is asked about.
   std::optional<v1::FilterSpending> SpendingOf(const std::string& run) {
-    static thread_local bool is_asked = false;  // that question asks this one
+    // The question about a run asks what its budget's runs have spent: that is answered by nothing.
+    static thread_local bool is_asked = false;
     const std::shared_ptr<const server::LedgerRow> row = index.Find(run);
     if (is_asked || row == nullptr) return std::nullopt;
     is_asked = true;

@@ -17,19 +17,24 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "client/questions.h"
 #include "client/recorder.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
+#include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "ledger_store/embedded/keys.h"
 #include "tests/cli/process.h"
+#include "tests/events/field_rules.h"
 
 namespace dpledger::local {
 namespace {
 
 namespace fs = std::filesystem;
 
+using accountant::FromText;
 using ::dpledger::testing::AwaitFirstLine;
 using ::dpledger::testing::BinaryPath;
 using ::dpledger::testing::Dpledger;
@@ -99,6 +104,73 @@ class LocalLedgers : public ::testing::Test {
 
   TemporaryFolder folder_;
 };
+
+// No server keeps what runs have spent: who asks about a budget has them counted.
+TEST_F(LocalLedgers, ReadersLearnThatABudgetIsOverspent) {
+  const std::string declared =
+      "dataset: 'd' unit_of_privacy: 'u' adjacency: ADD_OR_REMOVE_ONE parameters: ADAPTIVE ";
+  const std::string rounds =
+      "rounds { scheme { full_batch {} } queries { l2_norm_bound: 1 noise_stddev: 1 } count: ";
+  {
+    const auto ledgers = v1::LedgerService::NewStub(*OpenLedgers(Path()));
+    const auto good = [&](auto method, const auto& request, auto response) {
+      grpc::Status status;
+      do {
+        grpc::ClientContext context;
+        status = ((*ledgers).*method)(&context, request, &response);
+      } while (absl::StrContains(status.error_message(), "send it again"));
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    };
+    using Stub = v1::LedgerService::Stub;
+    const std::string filter = "filter { zcdp { rho: 2 } } ";
+    good(&Stub::CreateLedger,
+         FromText<v1::CreateLedgerRequest>(
+             absl::StrCat("name: 'projects/default/ledgers/b' request_id: 'b' declaration { ",
+                          declared, filter, "kind: BUDGET }")),
+         v1::Ledger());
+    good(&Stub::CreateLedger,
+         FromText<v1::CreateLedgerRequest>(
+             absl::StrCat("name: 'projects/default/ledgers/r' request_id: 'r' declaration { ",
+                          declared, filter, "budget: 'projects/default/ledgers/b' }")),
+         v1::Ledger());
+    good(&Stub::GrantBudget,
+         FromText<v1::GrantBudgetRequest>(
+             absl::StrCat("budget: 'projects/default/ledgers/b' ledger: "
+                          "'projects/default/ledgers/r' request_id: 'g' plan { ",
+                          rounds, "1 } }")),
+         v1::GrantBudgetResponse());
+    for (const auto& [id, entry] :
+         {std::pair("e", "event { "), std::pair("l", "late_event { event { ")}) {
+      good(&Stub::AppendBatch,
+           FromText<v1::AppendBatchRequest>(
+               absl::StrCat("ledger: 'projects/default/ledgers/r' writer: 'w' request_id: '", id,
+                            "' entries { ", entry, rounds, "1 } } }", *id == 'l' ? " }" : "")),
+           v1::AppendBatchResponse());
+    }
+  }
+  const absl::StatusOr<Reading> reading = OpenToRead({Path()});
+  ASSERT_TRUE(reading.ok()) << reading.status();
+  const auto accounting = v1::AccountingService::NewStub(reading->channel);
+  grpc::ClientContext of_epsilon, of_budget;
+  v1::ComputeEpsilonResponse epsilon;
+  const grpc::Status refused = accounting->ComputeEpsilon(
+      &of_epsilon,
+      FromText<v1::ComputeEpsilonRequest>(
+          "subject { ledgers: 'projects/default/ledgers/b' } delta: 1e-6"),
+      &epsilon);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("projects/default/ledgers/r: has spent 1 of"));
+  v1::ComputeBudgetResponse budget;
+  ASSERT_TRUE(accounting
+                  ->ComputeBudget(
+                      &of_budget,
+                      FromText<v1::ComputeBudgetRequest>("budget: 'projects/default/ledgers/b'"),
+                      &budget)
+                  .ok());
+  EXPECT_THAT(budget.overspent(), ElementsAre("projects/default/ledgers/r"));
+  ASSERT_EQ(budget.runs_size(), 1);
+  EXPECT_EQ(budget.runs(0).spent(), 1);
+}
 
 TEST_F(LocalLedgers, AreMadeForTheirOwnerAlone) {
   Keep(1);
