@@ -72,8 +72,8 @@ absl::Status Contradiction(const HeldBundle& run, const std::string& what) {
   return bundle::Differs(bundle::kBudgetClass, run.origin(), what);
 }
 
-// Both tell of the same grants: a run of no more than its budget, which goes on where the run ends
-// earlier or is sealed; and what the run holds is what the budget sets aside for it.
+// Both tell of the same grants; a budget may tell of more, to a run that is sealed or whose bundle
+// is older. And what the budget sets aside for the run is enough for what the run has spent.
 absl::Status CheckRun(const HeldBundle& budget, const HeldBundle& run) {
   const v1::Declaration& declared = run.log.declaration();
   if (run.OriginOf(declared.budget()) != budget.origin()) {

@@ -29,7 +29,7 @@ struct HeldLedger {
   bool alone = false;                        // that budget is another server's, whatever its name
   std::vector<std::string> ancestors = {};   // of a fork, whose prefix was granted to them
   std::vector<v1::BudgetGrant> grants = {};  // of a run, its last one; of a budget, all
-  bool late_after_seal = false;              // what it had not spent by then was given back
+  bool late_after_seal = false;              // it had given back what was left
   bool has_blocks = false;                   // the budget: each has the whole bound
 };
 // Their filters, that of a budget once.

@@ -113,10 +113,10 @@ void TakeTerms(const v1::Declaration& declaration, HeldRun::Terms& terms) {
 }
 
 // A run that is sealed gives back what it has not spent, unless writers are missing.
-void TakeSeal(bool is_sealed, bool is_whole, const Tally& spent, HeldRun::Terms& terms) {
-  if (!is_sealed || !terms.under_budget) return;
-  terms.keeps_grant = !is_whole;
-  if (is_whole) terms.granted = spent;
+void TakeSeal(const HistoryReader& reader, const Tally& spent, HeldRun::Terms& terms) {
+  if (!reader.sealed() || !terms.under_budget) return;
+  terms.keeps_grant = !reader.seal().was_whole;
+  if (!terms.keeps_grant) terms.granted = spent;
 }
 
 }  // namespace
@@ -266,7 +266,7 @@ absl::Status HeldRun::Begin(const HistoryReader& own,
   }
   total_ = step.total;
   size_ = own.size();
-  TakeSeal(own.sealed(), own.seal().was_whole, total_, terms_);
+  TakeSeal(own, total_, terms_);
   return absl::OkStatus();
 }
 
@@ -295,8 +295,6 @@ absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries
   step.total = total_;
   step.size = size_ + entries.size();
   step.writer = entries[0].writer();
-  const v1::Seal seal = entries[0].seal();
-  const bool seals = entries[0].has_seal();
   // A reader that knows of no other writer, and of no round that is settled.
   HistoryReader::Parts parts;
   parts.size = size_;
@@ -314,8 +312,7 @@ absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries
   if (size_ == 0) TakeTerms(events::DeclarationOf(reader.first()), step.terms);
   ASSIGN_OR_RETURN(
       step.kept, Keep(reader.history().ToParts(), reader.writers().at(step.writer), uses_of, step));
-  TakeSeal(seals, seal.missing_writers().empty() && seal.missing_count() == 0, step.total,
-           step.terms);
+  TakeSeal(reader, step.total, step.terms);
   return step;
 }
 

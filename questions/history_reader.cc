@@ -139,7 +139,7 @@ absl::Status HistoryReader::TakeEvent(size_t log, const v1::LedgerEntry& entry,
   stated_rounds_ += std::min(stated, std::numeric_limits<uint64_t>::max() - stated_rounds_);
   v1::WriterStatus& writer = logs_[log].writers[entry.writer()];
   if (entry.has_late_event()) {
-    logs_[log].seal.is_late = logs_[log].seal.is_late || logs_[log].sealed;
+    if (logs_[log].sealed && !event.has_sampling()) logs_[log].seal.is_late = true;
     history_.Add(events::LateOwner(entry.late_event().incarnation(), writer), *value);
     events::TakeLateEvent(writer);
     return absl::OkStatus();

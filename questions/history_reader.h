@@ -48,7 +48,7 @@ class HistoryReader {
   // Of a run under a budget, and its SEAL.
   struct Seal {
     bool was_whole = false;  // it names no writer missing: from then on it holds what it has spent
-    bool is_late = false;    // events came late after it
+    bool is_late = false;    // what costs came late after it
   };
   const Seal& seal() const { return logs_.back().seal; }
   // The ledger's writers by name, and its corrections in order; of a copy, those of the innermost
