@@ -1,6 +1,6 @@
 // What stands around every view: navigation, whether it is live, who asks, keys.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { refusals, signedIn } from "./api/client";
 import { dropToken, signOut } from "./api/session";
 import { clockSkew, lastHeard, liveState, paused } from "./live";
@@ -171,14 +171,18 @@ function press(event: KeyboardEvent, showKeys: () => void) {
 export function Shell({ children, json }: { children: ComponentChildren; json?: string }) {
   const [sheet, setSheet] = useState(false);
   const [asking, setAsking] = useState(""); // why the reader is asked for a token; " ": no reason
-  const seen = useRef(refusals.value);
   const { view } = thingOf(place.value);
-  useEffect(() => {
-    if (refusals.value === seen.current) return;
-    seen.current = refusals.value;
-    if (!asking) setAsking(signedIn.value ? "The server no longer takes this token." : " ");
-    if (signedIn.value) dropToken();
-  }, [refusals.value]);
+  useEffect(
+    // At once: after the next frame the refused caller may be another.
+    () =>
+      refusals.subscribe((count) => {
+        if (!count) return;
+        const known = signedIn.peek();
+        setAsking((why) => why || (known ? "The server no longer takes this token." : " "));
+        if (known) dropToken();
+      }),
+    [],
+  );
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => press(event, () => setSheet(true));
     addEventListener("keydown", pressed);

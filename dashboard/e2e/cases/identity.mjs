@@ -75,6 +75,42 @@ export const cases = {
     },
   ),
 
+  "a refusal that comes as the reader signs in is none of the new token": onServer(
+    KNOWN,
+    async ({ server, browser }) => {
+      const secret = firstToken(server);
+      server.useToken(secret);
+      await create(server, "mine", declared("mine", "example"));
+      const { page: tab, trouble } = await openPage(browser);
+      // The stream's first answer is held until the form is filled in, and the form is sent in the
+      // frame in which the page reads that answer.
+      await tab.addInitScript(() => {
+        const real = fetch;
+        let first = true;
+        globalThis.fetch = async (...given) => {
+          const answer = await real(...given);
+          if (!first || !String(given[0]).endsWith("/WatchLedgers")) return answer;
+          first = false;
+          await new Promise((resolve) => (globalThis.letRefuse = resolve));
+          setTimeout(() => document.querySelector("dialog form").requestSubmit());
+          return answer;
+        };
+      });
+      await tab.goto(`${server.base}/ledgers`);
+      await until(
+        tab,
+        () => globalThis.letRefuse && document.querySelector("dialog[open] input[type=password]"),
+      );
+      await tab.check("dialog input[type=checkbox]");
+      await tab.fill("dialog input[type=password]", secret);
+      await tab.evaluate(() => globalThis.letRefuse());
+      await until(tab, () => !document.querySelector("dialog[open]"));
+      await says(tab, "mine");
+      await says(tab, "Sign out");
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
   "a token that ends while it is used: the page asks for another, and keeps what it shows":
     onServer(KNOWN, async ({ server, browser, bin }) => {
       server.useToken(firstToken(server));
