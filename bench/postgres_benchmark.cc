@@ -8,6 +8,8 @@
 // with; each inserts all batches that wait, a row an event, by one multi-row statement that is a
 // transaction of its own. Same session settings, so the same synchronous_commit.
 //
+// Beside it, how long a grant of 1000 blocks of a budget takes, against an append of one event.
+//
 // All that is appended is made before the clock runs. The two take turns, for the disk has fast
 // and slow phases; medians of the turns are printed as one JSON object.
 #include <algorithm>
@@ -21,6 +23,7 @@
 #include "bench/store_load.h"
 #include "ledger_store/postgres/connection.h"
 #include "ledger_store/postgres/postgres_store.h"
+#include "server/questions/filter_gate.h"
 #include "tests/ledger_store/postgres_server.h"
 
 namespace dpledger {
@@ -87,6 +90,25 @@ std::vector<std::string> StoredBatch(LedgerStore& store) {
   return bench::Must(store.Read(LedgerName(0), 1, kBatch, size_t{1} << 30));
 }
 
+double MillisecondsOf(const std::function<void()>& work) { return 1e3 * bench::SecondsOf(work); }
+
+// Medians of a grant over so many blocks, beside an append.
+void MeasureGrants(LedgerStore& store, bench::Report& report) {
+  constexpr int kGrants = 60;
+  const std::string budget = "projects/bench/ledgers/budget", run = "projects/bench/ledgers/run";
+  bench::MakeBudget(store, budget, /*has_blocks=*/true);
+  bench::MakeHeldLedger(store, run, budget, 1000);
+  bench::Grant(store, budget, run, 1);
+  std::vector<double> grants, appends;
+  for (uint64_t i = 1; i <= kGrants; ++i) {
+    grants.push_back(MillisecondsOf([&] { bench::Grant(store, budget, run, 1 + i); }));
+    const v1::AppendBatchRequest one =
+        bench::SumQueries(LedgerName(1), (uint64_t{1} << 40) + i, 1);  // after the load's
+    appends.push_back(MillisecondsOf([&] { bench::Check(store.Append(one).status()); }));
+  }
+  report.Add("grant_1000_blocks_ms", Median(grants), "ms", Median(appends));
+}
+
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
   const PostgresServer server;
@@ -120,8 +142,15 @@ int Run(int argc, char** argv) {
       bench::Check((*store)->Append(std::move(requests[static_cast<size_t>(writer)][i])).status());
     }));
   }
-  bench::Report report(absl::StrCat("store/postgres_64x", kBatch, "_"));
-  report.Add("events_per_s", Median(stored), "1/s", Median(limit));
+  bench::Report report("store/postgres_");
+  report.Add(absl::StrCat("64x", kBatch, "_events_per_s"), Median(stored), "1/s", Median(limit));
+  server::SubjectSource subjects(store->get(), size_t{64} << 20);
+  server::FilterGate gate;
+  gate.Start(&subjects);
+  (*store)->Guard(&gate);
+  MeasureGrants(**store, report);
+  gate.Stop();
+  store->reset();  // before the gate, which it asks to its end
   return 0;
 }
 

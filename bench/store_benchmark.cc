@@ -5,10 +5,11 @@
 //
 // 64 writers, each with one batch on its way at a time, each on a ledger of its own. The limit: 64
 // writers that hand as many bytes to one thread, which appends all that waits to a file, calls
-// fdatasync and answers. The same once more on ledgers whose filters the gate keeps, beside the one
-// without. What is appended is made before the clock runs, the raw bytes as well as
-// the requests: a server's requests come ready from the network. They take short turns, for the
-// disk has fast and slow phases; medians of the turns are printed as one JSON object.
+// fdatasync and answers. The same once more on ledgers whose filters the gate keeps, and on runs
+// under one budget, each beside the one without. What is appended is made before the clock runs,
+// the raw bytes as well as the requests: a server's requests come ready from the network. They take
+// short turns, for the disk has fast and slow phases; medians of the turns are printed as one JSON
+// object.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -48,22 +49,43 @@ void AppendTo(int fd, std::string& bytes) {
   bytes.clear();
 }
 
-std::string LedgerName(int turn, int writer, int batch, bool held) {
-  return absl::StrCat("projects/bench/ledgers/", held ? "h" : "t", turn, "w", writer, "b", batch);
+// What holds the writers' ledgers.
+enum class Held { kNothing, kFilter, kBudget };
+
+// Of a turn's writer, or of its budget.
+std::string LedgerName(int turn, const std::string& writer, int batch, Held held) {
+  return absl::StrCat("projects/bench/ledgers/t", turn, "w", writer, "b", batch, "h",
+                      static_cast<int>(held));
+}
+std::string LedgerName(int turn, int writer, int batch, Held held) {
+  return LedgerName(turn, absl::StrCat(writer), batch, held);
 }
 
 // Makes the writers' ledgers of a turn; the bytes of one stored event.
-size_t MakeLedgers(LedgerStore& store, int turn, int batch, bool held) {
+size_t MakeLedgers(LedgerStore& store, int turn, int batch, Held held) {
+  const std::string budget = LedgerName(turn, "budget", batch, held);
+  if (held == Held::kBudget) bench::MakeBudget(store, budget, /*has_blocks=*/false);
   std::string name;
   for (int w = 0; w < kWriters; ++w) {
-    bench::MakeLedger(store, name = LedgerName(turn, w, batch, held), held);
+    name = LedgerName(turn, w, batch, held);
+    switch (held) {
+      case Held::kNothing:
+        bench::MakeLedger(store, name);
+        break;
+      case Held::kFilter:
+        bench::MakeHeldLedger(store, name);
+        break;
+      case Held::kBudget:
+        bench::MakeHeldLedger(store, name, budget);
+        bench::Grant(store, budget, name, 1);
+    }
   }
   if (!store.Append(bench::SumQueries(name, 0, 1)).ok()) Die("cannot append");
   return store.Read(name, 1, 1, 1)->at(0).size();
 }
 
 // Events a second of one turn.
-double StoredIn(LedgerStore& store, int turn, int batch, bool held, double seconds) {
+double StoredIn(LedgerStore& store, int turn, int batch, Held held, double seconds) {
   const auto most_calls = static_cast<uint64_t>(
       1 + seconds / kWriters * std::min(kMostCallsPerSecond, kMostEventsPerSecond / batch));
   std::vector<std::vector<v1::AppendBatchRequest>> requests(kWriters);
@@ -79,26 +101,29 @@ double StoredIn(LedgerStore& store, int turn, int batch, bool held, double secon
          });
 }
 
-// Beside the raw log, and with filters kept beside without.
+// Beside the raw log, and with filters and budgets kept beside without.
 void Measure(LedgerStore& store, RawLog& raw, int batch, double seconds, bench::Report& report) {
-  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (3 * kTurnSeconds)));
-  const double turn_seconds = seconds / (3 * turns);
-  std::vector<double> stored, held, limit;
+  const int turns = std::max(kMinTurns, static_cast<int>(seconds / (4 * kTurnSeconds)));
+  const double turn_seconds = seconds / (4 * turns);
+  std::vector<double> stored, filtered, budgeted, limit;
   for (int turn = 0; turn < turns; ++turn) {
-    const size_t event_bytes = MakeLedgers(store, turn, batch, /*held=*/false);
-    MakeLedgers(store, turn, batch, /*held=*/true);
+    const size_t event_bytes = MakeLedgers(store, turn, batch, Held::kNothing);
+    MakeLedgers(store, turn, batch, Held::kFilter);
+    MakeLedgers(store, turn, batch, Held::kBudget);
     const std::string bytes(event_bytes * static_cast<size_t>(batch), 'x');
     limit.push_back(
         batch * CallsPerSecond(
                     turn_seconds, ~uint64_t{0}, [](int) {},
                     [&](int, uint64_t) { raw.Append([&](std::string& log) { log += bytes; }); }));
-    stored.push_back(StoredIn(store, turn, batch, /*held=*/false, turn_seconds));
-    held.push_back(StoredIn(store, turn, batch, /*held=*/true, turn_seconds));
+    stored.push_back(StoredIn(store, turn, batch, Held::kNothing, turn_seconds));
+    filtered.push_back(StoredIn(store, turn, batch, Held::kFilter, turn_seconds));
+    budgeted.push_back(StoredIn(store, turn, batch, Held::kBudget, turn_seconds));
   }
   const double value = Median(stored);
   const std::string what = absl::StrCat("_64x", batch, "_events_per_s");
   report.Add("embedded" + what, value, "1/s", Median(limit));
-  report.Add("filtered" + what, Median(held), "1/s", value);
+  report.Add("filtered" + what, Median(filtered), "1/s", value);
+  report.Add("budgeted" + what, Median(budgeted), "1/s", value);
 }
 
 int Run(int argc, char** argv) {

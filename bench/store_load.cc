@@ -18,17 +18,58 @@ HeadKeys ServerKeys() {
   return {std::make_shared<const merkle::Authenticator>(key, kHeadPurpose), nullptr};
 }
 
-void MakeLedger(LedgerStore& store, const std::string& name, bool held) {
+void MakeLedger(LedgerStore& store, const std::string& name) {
+  Check(store.Create(NewLedger(name)).status());
+}
+
+namespace {
+
+v1::CreateLedgerRequest Held(const std::string& name) {
   v1::CreateLedgerRequest create = NewLedger(name);
-  if (held) {
-    v1::Declaration& declaration = *create.mutable_declaration();
-    declaration.set_parameters(v1::ADAPTIVE);
-    v1::MixtureFilter& filter = *declaration.mutable_filter()->mutable_mixture();
-    filter.set_epsilon(1e9);
-    filter.set_delta(1e-6);
-    for (const double order : {2, 3, 4, 5, 6, 8, 12, 24}) filter.add_orders(order);
+  v1::Declaration& declaration = *create.mutable_declaration();
+  declaration.set_parameters(v1::ADAPTIVE);
+  v1::MixtureFilter& filter = *declaration.mutable_filter()->mutable_mixture();
+  filter.set_epsilon(1e15);
+  filter.set_delta(1e-6);
+  for (const double order : {2, 3, 4, 5, 6, 8, 12, 24}) filter.add_orders(order);
+  return create;
+}
+
+}  // namespace
+
+void MakeHeldLedger(LedgerStore& store, const std::string& name, const std::string& budget,
+                    uint32_t blocks) {
+  v1::CreateLedgerRequest create = Held(name);
+  create.mutable_declaration()->set_budget(budget);
+  if (blocks > 0) {
+    v1::BlockRange& range = *create.mutable_declaration()->add_blocks();
+    range.set_first(1);
+    range.set_last(blocks);
   }
   Check(store.Create(create).status());
+}
+
+void MakeBudget(LedgerStore& store, const std::string& name, bool has_blocks) {
+  v1::CreateLedgerRequest create = Held(name);
+  create.mutable_declaration()->set_kind(v1::BUDGET);
+  if (has_blocks) create.mutable_declaration()->set_block_assignment("by the month");
+  Check(store.Create(create).status());
+}
+
+void Grant(LedgerStore& store, const std::string& budget, const std::string& run, uint64_t number) {
+  v1::GrantBudgetRequest request;
+  request.set_budget(budget);
+  request.set_ledger(run);
+  request.set_request_id(absl::StrFormat("%s-%d", run.substr(run.rfind('/') + 1), number));
+  v1::MechanismEvent& plan = *request.add_plan()->mutable_mechanism();
+  plan.mutable_gaussian()->set_noise_multiplier(1.1);
+  plan.set_count(100'000'000 + number);
+  absl::Status granted;
+  // The gate may have to read the ledgers first.
+  do {
+    granted = store.Grant(request, "").status();
+  } while (absl::IsAborted(granted));
+  Check(granted);
 }
 
 v1::AppendBatchRequest SumQueries(const std::string& ledger, uint64_t number, int entries) {

@@ -22,9 +22,16 @@ inline constexpr int kWriters = 64;
 // Keys of heads, as a server's store is opened with.
 HeadKeys ServerKeys();
 
-// Makes a ledger of that name; ends the program if it cannot. `held`: by a filter that all of the
-// load fits in.
-void MakeLedger(LedgerStore& store, const std::string& name, bool held = false);
+// Makes a ledger of that name; ends the program if it cannot.
+void MakeLedger(LedgerStore& store, const std::string& name);
+// One that a filter holds which all of the load fits in. `budget`: that it is under, if any, on its
+// first so many blocks (0: on all).
+void MakeHeldLedger(LedgerStore& store, const std::string& name, const std::string& budget = "",
+                    uint32_t blocks = 0);
+// A budget with such a filter.
+void MakeBudget(LedgerStore& store, const std::string& name, bool has_blocks);
+// Grants a run under it more than the load uses. `number`: of its grants, from 1 on.
+void Grant(LedgerStore& store, const std::string& budget, const std::string& run, uint64_t number);
 
 // A batch of `entries` sum queries of round `number`, under a request id made of it.
 v1::AppendBatchRequest SumQueries(const std::string& ledger, uint64_t number, int entries);
