@@ -50,15 +50,19 @@ const std::map<std::string, std::string>& Types() {
 
 constexpr std::string_view kBase = "<base href=\"/\">";
 
-bool IsPrefix(const std::string& prefix) {
-  return prefix.starts_with('/') && prefix.ends_with('/') && prefix.find("//") == prefix.npos &&
-         std::all_of(prefix.begin(), prefix.end(), [](char c) {
-           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                  std::string_view("/._~-").find(c) != std::string_view::npos;
-         });
-}
-
 }  // namespace
+
+std::string WrongPrefix(std::string_view prefix) {
+  const auto has = [&](std::string_view part) { return prefix.find(part) != prefix.npos; };
+  const bool is_plain = std::all_of(prefix.begin(), prefix.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("/._~-").find(c) != std::string_view::npos;
+  });
+  const bool is_path = prefix.starts_with('/') && prefix.ends_with('/');
+  if (is_plain && is_path && !has("//") && !has("/./") && !has("/../")) return "";
+  return "must begin and end with /, of letters, digits, . _ ~ - and / alone, without the parts . "
+         "and ..";
+}
 
 std::string InstalledPage() {
   std::error_code error;
@@ -71,9 +75,8 @@ absl::StatusOr<StaticFiles> StaticFiles::Read(const std::string& folder,
                                               const std::string& prefix) {
   namespace fs = std::filesystem;
   StaticFiles files;
-  if (!IsPrefix(prefix)) {
-    return FieldError("http_prefix",
-                      "must begin and end with /, of letters, digits, . _ ~ - and / alone");
+  if (const std::string wrong = WrongPrefix(prefix); !wrong.empty()) {
+    return FieldError("http_prefix", wrong);
   }
   if (folder.empty()) return files;
   std::error_code error;

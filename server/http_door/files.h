@@ -15,6 +15,9 @@ namespace dpledger::server {
 // empty if there is none.
 std::string InstalledPage();
 
+// What is wrong with a path as `prefix` below; empty: nothing.
+std::string WrongPrefix(std::string_view prefix);
+
 class StaticFiles {
  public:
   StaticFiles() = default;  // none

@@ -239,6 +239,7 @@ void DescribeHttp(flags::App& app, Given& given) {
   app.add_option(
          "--http-prefix", flags.server.http.prefix,
          "Path by which browsers find that page behind a proxy that takes it off: /dpledger/")
+      ->check([](const std::string& prefix) { return WrongPrefix(prefix); })
       ->capture_default_str();
   AddNumber(app, "--http-max-connections", flags.server.http.max_connections,
             "HTTP connections at once", 1, 1 << 16);

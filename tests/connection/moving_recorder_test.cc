@@ -114,6 +114,28 @@ TEST_F(MovingRecorder, LeavesAServerThatDies) {
   ExpectLedger(*recorder, 60);
 }
 
+// A password that is changed every month: the file is read for each new connection.
+TEST_F(MovingRecorder, ReadsTheConnectionStringAgain) {
+  const auto recorder = OpenRecorder(Options(Both()));
+  ReleaseMany(*recorder, 5);
+  postgres_.Must("CREATE ROLE next_month SUPERUSER LOGIN");
+  const std::string before = "usename = current_user AND pid <> pg_backend_pid()";
+  // The control: what the file says counts for new connections alone.
+  const std::string file = folder_.Write("postgres", postgres_.Connection() + " user=next_month");
+  ReleaseMany(*recorder, 5);
+  EXPECT_EQ(postgres_.Must("SELECT count(*) FROM pg_stat_activity WHERE usename = 'next_month'"),
+            "0");
+  postgres_.Must("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE " + before);
+  ReleaseMany(*recorder, 20);
+  postgres_.Await("SELECT count(*) FROM pg_stat_activity WHERE " + before, "0");
+  EXPECT_NE(postgres_.Must("SELECT count(*) FROM pg_stat_activity WHERE usename = 'next_month'"),
+            "0");
+  const std::string logs = servers_[0]->Log() + servers_[1]->Log();
+  EXPECT_THAT(logs, HasSubstr("\"event\":\"postgres_connection_read_again\",\"file\":\"" + file));
+  EXPECT_EQ(logs.find("user=next_month"), std::string::npos);
+  ExpectLedger(*recorder, 30);
+}
+
 // The control: with the one address, what is recorded waits for that server.
 TEST_F(MovingRecorder, WaitsForTheOnlyServerThatItKnows) {
   RecorderOptions options = Options(servers_[0]->address());

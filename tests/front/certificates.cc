@@ -59,6 +59,16 @@ std::string PemOf(X509* certificate) {
 
 }  // namespace
 
+std::string Encrypted(const std::string& key, const std::string& passphrase) {
+  BIO* const bio = BIO_new_mem_buf(key.data(), static_cast<int>(key.size()));
+  const KeyPtr read(PEM_read_bio_PrivateKey(bio, nullptr, nullptr, nullptr), EVP_PKEY_free);
+  BIO_free(bio);
+  return Pem([&](BIO* into) {
+    return PEM_write_bio_PKCS8PrivateKey(into, read.get(), EVP_aes_256_cbc(), passphrase.data(),
+                                         static_cast<int>(passphrase.size()), nullptr, nullptr);
+  });
+}
+
 struct TestAuthority::Parts {
   KeyPtr key = NewKey();
   CertificatePtr certificate{nullptr, X509_free};

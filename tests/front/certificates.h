@@ -12,6 +12,9 @@ struct Credential {
   std::string key;
 };
 
+// The PEM of a key under a passphrase.
+std::string Encrypted(const std::string& key, const std::string& passphrase);
+
 // An authority that signs others. Names are subject alternative names as OpenSSL writes them:
 // "DNS:localhost,IP:127.0.0.1", "URI:spiffe://example.org/trainer". All are P-256, for a day.
 class TestAuthority {

@@ -1,12 +1,17 @@
 // The program itself: its flags, its signals, its port file, its log.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -21,6 +26,7 @@
 #include "merkle/ed25519.h"
 #include "tests/cli/process.h"
 #include "tests/events/field_rules.h"
+#include "tests/front/certificates.h"
 #include "tests/ledger_store/requests.h"
 
 namespace dpledger::server {
@@ -147,6 +153,82 @@ TEST_F(ServerProgram, SigtermDrainsStreamsAndKeepsWhatWasAcknowledged) {
   ASSERT_TRUE(stub->GetLedger(&context, get, &ledger).ok());
   EXPECT_EQ(ledger.size(), 3u);
   EXPECT_EQ(Stop(SIGINT), 0);
+}
+
+// A terminal that was closed, or an init system's "reload": it must not end in the middle.
+TEST_F(ServerProgram, SighupDrainsIt) {
+  Start();
+  EXPECT_EQ(Stop(SIGHUP), 0);
+  EXPECT_THAT(Slurp(folder_.File("log")),
+              AllOf(HasSubstr("\"event\":\"draining\",\"signal\":\"SIGHUP\""),
+                    HasSubstr("\"event\":\"stopped\"")));
+}
+
+// Clients whose certificates were taken back, or that should move to another server, come anew.
+TEST_F(ServerProgram, ConnectionsHaveAGreatestAge) {
+  const auto leaves_within = [](const std::string& address, std::chrono::milliseconds most) {
+    const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
+    EXPECT_TRUE(
+        channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
+    return channel->WaitForStateChange(GRPC_CHANNEL_READY, std::chrono::system_clock::now() + most);
+  };
+  EXPECT_TRUE(
+      leaves_within(Start(":", {"--max-connection-age-seconds", "0.5"}), std::chrono::seconds(20)));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  EXPECT_FALSE(leaves_within(Start(), std::chrono::milliseconds(1500)));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(ServerProgram, EncryptedTlsKeyIsRefusedWithoutAPrompt) {
+  const Credential own = TestAuthority("ours").Issue("DNS:localhost");
+  const std::string certificate = folder_.Write("certificate.pem", own.certificate);
+  const std::string key = folder_.Write("key.pem", Encrypted(own.key, "SECRET"));
+  ASSERT_EQ(chmod(key.c_str(), 0600), 0);
+  const RunResult refused =
+      RunProgram(Command({"--listen", "127.0.0.1:0", "--store", folder_.File("store"), "--cert",
+                          certificate, "--cert-key", key}));
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("must not be encrypted"));
+  EXPECT_THAT(refused.err + refused.out, Not(HasSubstr("pass phrase")));
+}
+
+// What comes to a socket that stands for a proxy; empty: nothing in that time.
+std::string HeardBy(int listener, int milliseconds) {
+  pollfd waiting = {listener, POLLIN, 0};
+  if (poll(&waiting, 1, milliseconds) != 1) return "";
+  const int caller = accept(listener, nullptr, nullptr);
+  char text[256] = {};
+  const ssize_t size = read(caller, text, sizeof(text));
+  close(caller);
+  return std::string(text, size > 0 ? static_cast<size_t>(size) : 0);
+}
+
+TEST_F(ServerProgram, NoProxyStandsBeforeThisMachinesOwnAddresses) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(listener, 8), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const std::string proxy = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  const auto list = [&](const std::string& server) {
+    return RunProgram({BinaryPath("dpledger"), "ledger", "list", "--server", server},
+                      {{"http_proxy", proxy}, {"grpc_proxy", proxy}, {"https_proxy", proxy}});
+  };
+  const std::string server = Start();
+  const RunResult listed = list(server);
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_EQ(HeardBy(listener, 0), "");
+  // The control: another machine's is asked for there.
+  std::string heard;
+  std::thread away([&] { heard = HeardBy(listener, 20'000); });
+  EXPECT_NE(list("http://192.0.2.1:7070").exit_code, 0);
+  away.join();
+  EXPECT_THAT(heard, HasSubstr("CONNECT 192.0.2.1:7070"));
+  close(listener);
+  EXPECT_EQ(Stop(SIGTERM), 0);
 }
 
 // A limit on the size of files stands for a disk that fails.
@@ -287,6 +369,7 @@ TEST_F(ServerProgram, WrongFlagsExitWithTwo) {
       {{"--http-origin", "*"}, "--http-origin: must be as browsers send it"},
       {{"--http-host", "https://ledger.example"}, "--http-host: must be a name"},
       {{"--http-host", "ledger.example:7070"}, "--http-host: must be a name"},
+      {{"--http-prefix", "/a/../b/"}, "without the parts . and .."},
       {{"fsck", "--store", folder_.path(), "--checkpoint-copy", folder_.File("typo")}, "typo"},
   };
   for (const auto& wrong : cases) {
