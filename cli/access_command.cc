@@ -23,13 +23,14 @@ struct AccessFlags {
   connection::ServerAccess server;
   v1::ListAccessRequest request;  // of its texts those that one flag says
   std::string month;
-  bool refused = false;
+  bool refused = false, known_callers = false;
   uint64_t last = 100;
 };
 
 absl::Status Show(const AccessFlags& flags, Output& out) {
   v1::ListAccessRequest request = flags.request;
   request.set_refused(flags.refused);
+  request.set_known_callers(flags.known_callers);
   request.set_first_month(flags.month);
   request.set_last_month(flags.month);
   ServerCalls server(flags.server);
@@ -79,6 +80,8 @@ void AddAccessCommand(flags::App& admin, Command& chosen) {
       ->check(flags::Range(1, 1'000'000))
       ->capture_default_str();
   command.add_flag("--refused", flags.refused, "only what was refused");
+  command.add_flag("--known-callers", flags.known_callers,
+                   "only callers that the server knows: no refused sign-ins");
 }
 
 }  // namespace dpledger::cli

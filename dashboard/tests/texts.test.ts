@@ -10,7 +10,7 @@ import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/num
 import { textNear, textUp } from "../src/text/numbers";
 import { ticksOf } from "../src/chart/scale";
 import { ageWords } from "../src/text/dates";
-import { attackWords, isGuarantee, regimeShort } from "../src/text/words";
+import { attackWords, cosigners, isGuarantee, regimeShort } from "../src/text/words";
 
 // The number that a text says.
 function value(text: string): number {
@@ -128,6 +128,13 @@ test("what has no bound is no guarantee, whatever was declared", () => {
   }
   assert.equal(isGuarantee("FIXED_PLAN", 1), true);
   assert.equal(isGuarantee("ODOMETER", 1), false);
+  assert.equal(isGuarantee("AS_PLANNED", 1), false);
+});
+test("a note's cosigners are whoever signed beside the log, whose own keys may be two", () => {
+  const note = (...names: string[]) =>
+    ["log.example", "7", "hash", "", ...names.map((name) => `— ${name} AAAA`), ""].join("\n");
+  assert.deepEqual(cosigners(note("log.example", "log.example")), []);
+  assert.deepEqual(cosigners(note("w/1", "log.example", "w/2", "w/1")), ["w/1", "w/2"]);
 });
 test("plain words speak of what neighbouring data sets differ in", () => {
   assert.deepEqual(attackWords("ADD_OR_REMOVE_ONE", "patient"), {

@@ -89,6 +89,7 @@ bool Matches(const v1::ListAccessRequest& request, v1::Access& access) {
     return wanted.empty() || wanted == found;
   };
   if (!is(request.caller(), access.caller())) return false;
+  if (request.known_callers() && access.caller().empty()) return false;
   if (request.refused() && !access.has_refused()) return false;
   if (access.has_refused()) {
     return is(request.resource(), access.refused().resource()) &&

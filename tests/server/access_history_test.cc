@@ -39,13 +39,14 @@ class AccessHistoryTest : public ::testing::Test {
       return words[random() % words.size()];
     };
     const std::vector<std::string> ledgers = {kLedger, "projects/p/ledgers/l2", "projects/p", ""};
-    const std::vector<std::string> callers = {"token:ann", "token:an", "token:bob"};
+    // The last is nobody that the server knows: a refused sign-in.
+    const std::vector<std::string> callers = {"token:ann", "token:an", "token:bob", ""};
     clock_.Set(absl::FromCivil(absl::CivilMinute(2026, 10, 30, 17, 5), absl::UTCTimeZone()));
     AccessRecord record(&running_.ledger_store(), &clock_, &log_);
     for (int minute = 0; minute < 60; ++minute) {
       for (int i = 0; i < 5; ++i) {
         const std::string caller = one_of(callers);
-        if (random() % 3 == 0) {
+        if (caller.empty() || random() % 3 == 0) {
           v1::Access::Refused refused;
           refused.set_permission(one_of({"append", "export"}));
           refused.set_resource(one_of(ledgers));
@@ -90,6 +91,7 @@ class AccessHistoryTest : public ::testing::Test {
       const std::string month = absl::FormatTime(
           "%Y-%m", absl::FromUnixSeconds(access.time().seconds()), absl::UTCTimeZone());
       if (!is(request.caller(), access.caller()) || month < request.first_month() ||
+          (request.known_callers() && access.caller().empty()) ||
           (!request.last_month().empty() && month > request.last_month())) {
         continue;
       }
@@ -133,13 +135,15 @@ TEST_F(AccessHistoryTest, FindsWhatASearchByHandFinds) {
   for (const std::string resource : {"", kLedger, "projects/p", "l", "projects/q"}) {
     for (const std::string caller : {"", "token:an", "token:nobody"}) {
       for (const std::string permission : {"", "export", "append", "administer"}) {
-        for (const bool refused : {false, true}) {
+        for (const auto& [refused, known] :
+             {std::pair{false, false}, {true, false}, {true, true}}) {
           for (const std::string month : {"", "2026-11", "2027-05"}) {
             v1::ListAccessRequest request;
             request.set_resource(resource);
             request.set_caller(caller);
             request.set_permission(permission);
             request.set_refused(refused);
+            request.set_known_callers(known);
             request.set_first_month(month);
             request.set_last_month(month);
             const auto expected = ByHand(request);

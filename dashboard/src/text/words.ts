@@ -50,11 +50,12 @@ export const parametersWords = among({ FIXED: "fixed in advance", ADAPTIVE: "ada
 export const isOdometer = (regime: string | undefined) => regime === "ODOMETER";
 // A bound that is infinite is no guarantee, whatever was declared.
 export const isGuarantee = (regime: string | undefined, bound: number) =>
-  !isOdometer(regime) && Number.isFinite(bound);
+  !isOdometer(regime) && regime !== "AS_PLANNED" && Number.isFinite(bound);
 const SHORT_GUARANTEES = among({
   FIXED_PLAN: "fixed plan",
   FILTER: "adaptive, filter's bound",
   ODOMETER: "odometer, no differential privacy",
+  AS_PLANNED: "as if planned, no guarantee",
 });
 export const regimeShort = (regime: string | undefined, bound = 0) =>
   Number.isFinite(bound) ? SHORT_GUARANTEES(regime) : "no guarantee";
@@ -153,8 +154,12 @@ export const spaced = (name: string) =>
     .replace(/([a-z])([A-Z])/g, "$1 $2")
     .toLowerCase();
 
-// Every line of a note that begins with a dash is a signature; one of them is the server's own.
-export const cosignatures = (note: string) =>
-  note.split("\n").filter((line) => line.startsWith("— ")).length - 1;
+// Who else signed a note: a line that begins with a dash is a signature, and begins with its key's
+// name. The log's own is the note's first line.
+export function cosigners(note: string): string[] {
+  const [origin, ...lines] = note.split("\n");
+  const names = lines.filter((line) => line.startsWith("— ")).map((line) => line.split(" ")[1]);
+  return [...new Set(names)].filter((name) => name !== origin);
+}
 // The key id of a verifier key, NAME+ID+BASE64.
 export const keyId = (key = "") => key.split("+")[1] ?? "";

@@ -27,10 +27,10 @@ import {
 } from "../parts/parts";
 import { urlOf } from "../prefix";
 import { ledgerAddress, place, setQuery } from "../router";
-import { Name, shortName, visible } from "../text/names";
-import { entriesText, grouped, number, plural } from "../text/numbers";
+import { Name, Names, shortName, visible } from "../text/names";
+import { entriesText, grouped, number } from "../text/numbers";
 import { Time } from "../text/time";
-import { cosignatures, keyId } from "../text/words";
+import { cosigners, keyId } from "../text/words";
 import { accessRequest } from "./requests";
 
 function useHealth(path: string): ComponentChildren {
@@ -120,7 +120,7 @@ const Lines = ({ of: lines }: { of: Access[] }) => (
 
 function Signs({ of: { note = "", verifierKeys = [] } }: { of: GetCheckpointResponse }) {
   const [origin, size] = note.split("\n");
-  const witnesses = cosignatures(note);
+  const witnesses = cosigners(note);
   return (
     <Facts
       rows={[
@@ -130,8 +130,8 @@ function Signs({ of: { note = "", verifierKeys = [] } }: { of: GetCheckpointResp
         ["Keys so far", grouped(verifierKeys.length)],
         [
           "Witnesses",
-          witnesses > 0 ? (
-            plural(witnesses, "cosignature")
+          witnesses.length > 0 ? (
+            <Names of={witnesses} />
           ) : (
             <span class="warn-text">none cosigned</span>
           ),
@@ -349,7 +349,11 @@ export function Activity() {
           entry of a ledger names its caller. Lists, and questions about a data set, name no ledger.
         </p>
         {!asked?.refused && (
-          <Record of={{ ...asked, refused: true, pageSize: 20 }} title="Refused" aside />
+          <Record
+            of={{ ...asked, refused: true, knownCallers: true, pageSize: 20 }}
+            title="Refused to callers that the server knows"
+            aside
+          />
         )}
       </Record>
     </>

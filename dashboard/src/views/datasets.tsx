@@ -15,7 +15,7 @@ import { isOwnDataset } from "../text/filter";
 import { Name, said } from "../text/names";
 import { grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
-import { cosignatures } from "../text/words";
+import { cosigners } from "../text/words";
 import { Attention, refusalOf } from "./attention";
 import { sorted } from "./ledger_list";
 import { ALL } from "./requests";
@@ -130,7 +130,7 @@ const csvRow = (one: DatasetSummary) => ({
 const PENDING_MS = 3000;
 const isPending = (datasets: DatasetSummary[]) =>
   datasets.some(({ refusal }) => refusal?.reason === "UNDER_WAY");
-const FIRST = 12; // of what needs attention, until the reader wants more
+const FIRST = 5; // of what needs attention, until the reader wants more
 const MOST = 1000;
 export function Datasets() {
   // What is still worked out changes no ledger when it is known: it is asked for again.
@@ -190,7 +190,7 @@ export function Datasets() {
       {all && (
         <Attention
           of={listed.data ?? {}}
-          witnessed={note === undefined || cosignatures(note) > 0}
+          witnessed={note === undefined || cosigners(note).length > 0}
           again={listed.again}
           more={pageSize < MOST ? () => setPageSize(MOST) : undefined}
         />
