@@ -70,6 +70,9 @@ std::string BoundRow(const std::string& label, const v1::Interval& interval) {
 
 std::string BoundRow(const std::string& label, const v1::Interval& interval,
                      const v1::AnswerDetails& details) {
+  if (details.regime() == v1::AS_PLANNED) {
+    return Row(label, TextUp(interval.upper()), "   no guarantee: as if it had been one plan");
+  }
   if (details.regime() != v1::ODOMETER) return BoundRow(label, interval);
   return Row(label, TextUp(interval.upper()), "   ", kOdometerText);
 }

@@ -195,6 +195,7 @@ void AddBudgetCommands(flags::App& app, Command& chosen) {
       "--adjacency add-or-remove-one --filter mixture:8:1e-6\n"
       "  dpledger budget show mnist-2026 --server 127.0.0.1:7070");
   AddCreate(budget, chosen);
+  AddBudgetListCommand(budget, chosen);
   AddShow(budget, chosen);
   AddFits(budget, chosen);
   AddGrant(budget, chosen);

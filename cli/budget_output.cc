@@ -97,9 +97,12 @@ std::string FitText(const v1::ComputeBudgetResponse& answer) {
   text += Row("with the plan", TextUp(answer.spent_with_plan()), " of ",
               TextNear(answer.spending().bound()));
   text += Row("fits", answer.fits() ? "yes" : "NO" + WhyNot(answer));
-  if (!answer.has_rounds_left()) return text;
-  return text +
-         Row("rounds that fit", answer.rounds_left(), " of its last kind, beside the rest of it");
+  if (answer.has_rounds_left())
+    text +=
+        Row("rounds that fit", answer.rounds_left(), " of its last kind, beside the rest of it");
+  if (answer.has_with_more_noise())
+    text += Row("noise that fits", EventText(answer.with_more_noise()), ", beside the rest of it");
+  return text;
 }
 
 std::string ToText(const v1::BudgetVerified& verified) {

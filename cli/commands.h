@@ -56,6 +56,7 @@ void AddCalibrateCommand(flags::App& app, Command& chosen);
 void AddLedgerCommands(flags::App& app, Command& chosen);
 // ledger list, datasets, watch.
 void AddListCommands(flags::App& ledger, Command& chosen);
+void AddBudgetListCommand(flags::App& budget, Command& chosen);
 void AddAttentionCommand(flags::App& app, Command& chosen);
 void AddAcknowledgeCommand(flags::App& app, Command& chosen);
 // ledger fork, note, correct.
@@ -66,7 +67,7 @@ void AddSealCommand(flags::App& ledger, Command& chosen);
 void AddExportCommand(flags::App& ledger, Command& chosen);
 void AddVerifyCommand(flags::App& ledger, Command& chosen);
 void AddImportCommand(flags::App& ledger, Command& chosen);
-// budget create, show, fits, grant, and the command below.
+// budget create, show, fits, grant, and the commands above and below.
 void AddBudgetCommands(flags::App& app, Command& chosen);
 void AddBudgetVerifyCommand(flags::App& budget, Command& chosen);
 // registry follow, check.

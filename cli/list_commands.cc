@@ -57,6 +57,14 @@ absl::Status List(const ListFlags& flags, Output& out) {
                    "were, if at all; the first: ", list.damaged(0).message()));
 }
 
+void AddListFlags(flags::App& command, ListFlags& flags) {
+  AddRequiredPlace(command, flags.place);
+  AddProject(command, flags.project);
+  AddText(command, "--filter", flags.filter, 4000, "which of them (docs/filters.md)");
+  AddText(command, "--order-by", flags.order_by, 4096,
+          "a field of the filter language, desc behind it to begin with the largest");
+}
+
 void AddList(flags::App& app, Command& chosen) {
   auto [command, flags] = AddCommand(
       app, "list", "Lists the ledgers of a project with what they cost, by name or as told.",
@@ -65,11 +73,16 @@ void AddList(flags::App& app, Command& chosen) {
       "  dpledger ledger list --server 127.0.0.1:7070 --project - --filter 'dataset = adult AND "
       "epsilon > 1' --order-by 'epsilon desc'",
       List, chosen);
-  AddRequiredPlace(command, flags.place);
-  AddProject(command, flags.project);
-  AddText(command, "--filter", flags.filter, 4096, "which ledgers (docs/filters.md)");
-  AddText(command, "--order-by", flags.order_by, 4096,
-          "a field of the filter language, desc behind it to begin with the largest");
+  AddListFlags(command, flags);
+}
+
+// ---- budget list ----
+
+absl::Status ListBudgets(const ListFlags& flags, Output& out) {
+  ListFlags budgets = flags;
+  const std::string given = flags.filter.empty() ? "" : absl::StrCat("(", flags.filter, ") AND ");
+  budgets.filter = given + "kind = BUDGET";
+  return List(budgets, out);
 }
 
 // ---- datasets ----
@@ -244,6 +257,15 @@ void AddListCommands(flags::App& ledger, Command& chosen) {
   AddList(ledger, chosen);
   AddDatasets(ledger, chosen);
   AddWatch(ledger, chosen);
+}
+
+void AddBudgetListCommand(flags::App& budget, Command& chosen) {
+  auto [command, flags] =
+      AddCommand(budget, "list", "Lists the budgets of a project, as ledger list does.",
+                 "  dpledger budget list --server 127.0.0.1:7070\n"
+                 "  dpledger budget list --server 127.0.0.1:7070 --filter 'remaining < .2'",
+                 ListBudgets, chosen);
+  AddListFlags(command, flags);
 }
 
 }  // namespace dpledger::cli

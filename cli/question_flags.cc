@@ -253,6 +253,9 @@ void QuestionFlags::AddTo(flags::App& app) {
                 "else");
   AddReal(app, "--relative-gap", relative_gap, kRelativeGap,
           "wanted width of the interval over its upper bound; default 1e-4");
+  app.add_flag("--as-planned", as_planned,
+               "what adaptive runs, and runs that nothing bounds together, would cost had they "
+               "been one plan made without looking at outputs; no guarantee");
 }
 
 bool QuestionFlags::HasSubject() const {
@@ -301,6 +304,7 @@ v1::AccountingOptions QuestionFlags::Options() const {
   v1::AccountingOptions options = method.Options();
   options.set_parameters(parameters);
   options.set_relative_gap(relative_gap);
+  options.set_as_planned(as_planned);
   return options;
 }
 

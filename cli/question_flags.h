@@ -70,6 +70,7 @@ struct QuestionFlags {
   MethodFlags method;
   v1::Parameters parameters = v1::PARAMETERS_UNSPECIFIED;
   double relative_gap = 0;
+  bool as_planned = false;
 
   void AddTo(flags::App& app);
   bool HasSubject() const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "events/grant_rules.h"
 #include "events/names.h"
@@ -67,6 +68,69 @@ absl::StatusOr<SetAside> SetAsideOf(const LedgerPart& budget, const accountant::
   RETURN_IF_ERROR(aside.run.Begin(*budget.reader, {}, aside.uses_of));
   return aside;
 }
+
+// ---- the noise that fits ----
+
+constexpr double kMostTimes = 1e6;
+constexpr double kNear = 1 + 1e-5;  // ends the search
+constexpr absl::Duration kSearch = absl::Seconds(1);
+
+// In its fourth digit.
+double RoundedUp(double x) {
+  const double unit = std::pow(10, std::floor(std::log10(x)) - 3);
+  return std::ceil(x / unit * (1 - 1e-12)) * unit;
+}
+
+// The event with so many times the noise, at least. Absent: its noise is no such number.
+std::optional<v1::Event> WithNoise(v1::Event event, double times) {
+  if (event.has_rounds()) {
+    for (v1::SumQuery& query : *event.mutable_rounds()->mutable_queries()) {
+      // The noise multiplier is what people read; the sum's unit may be any.
+      const double stddev =
+          RoundedUp(query.noise_stddev() / query.l2_norm_bound() * times) * query.l2_norm_bound();
+      query.set_noise_stddev(query.grid() > 0 ? std::ceil(stddev) : stddev);
+    }
+    return event;
+  }
+  v1::MechanismEvent& mechanism = *event.mutable_mechanism();
+  const auto more = [&](auto& one) {
+    one.set_noise_multiplier(RoundedUp(one.noise_multiplier() * times));
+    return event;
+  };
+  if (mechanism.has_gaussian()) return more(*mechanism.mutable_gaussian());
+  if (mechanism.has_laplace()) return more(*mechanism.mutable_laplace());
+  return std::nullopt;
+}
+
+// What BudgetGrant `asked` would be last, to fit beside what `run` holds.
+std::optional<v1::Event> WithMoreNoise(const HeldRun& run, v1::BudgetGrant asked,
+                                       const UsesOfPart& uses_of) {
+  if (asked.plan().empty()) return std::nullopt;
+  v1::Event& last = *asked.mutable_plan(asked.plan_size() - 1);
+  const v1::Event as_asked = last;
+  const auto fits = [&](double times) {
+    const std::optional<v1::Event> noisier = WithNoise(as_asked, times);
+    if (!noisier.has_value()) return false;
+    last = *noisier;
+    std::vector<v1::LedgerEntry> entries(1);
+    *entries[0].mutable_grant() = asked;
+    const auto step = run.Take(std::move(entries), uses_of);
+    return step.ok() && !run.CrossedIn(*step).has_value();
+  };
+  // Whatever does not fit on the way, what is returned was seen to.
+  double low = 1, high = 2;
+  while (!fits(high)) {
+    low = high;
+    if ((high *= 4) > kMostTimes) return std::nullopt;
+  }
+  while (high > low * kNear) {
+    const double middle = std::sqrt(low * high);
+    (fits(middle) ? high : low) = middle;
+  }
+  return WithNoise(as_asked, high);
+}
+
+// ---- the pace ----
 
 constexpr uint64_t kMostDays = 36'525;  // a hundred years
 
@@ -143,6 +207,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
     if (!present->second.plan().empty()) *response.mutable_present_grant() = present->second;
     if (request.blocks().empty()) *asked.mutable_blocks() = present->second.blocks();
   }
+  const v1::BudgetGrant grant = asked;
   ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(std::move(entries), aside.uses_of));
   response.set_spent_with_plan(shown(run.SpentAfter(step)));
   *response.mutable_retired_blocks() = budget.reader->retired().blocks();
@@ -153,6 +218,14 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   }
   response.set_fits(!run.CrossedIn(step).has_value());
   if (const auto left = run.RoundsLeft(step); left.has_value()) response.set_rounds_left(*left);
+  if (response.fits()) return response;
+  accountant::Limits brief = limits;
+  brief.deadline = std::min(limits.deadline, absl::Now() + kSearch);
+  ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
+                   AdjacencyFromProto(budget.declaration().adjacency()));
+  if (auto noisier = WithMoreNoise(run, grant, UsesWithin(filter, adjacency, brief, memo))) {
+    *response.mutable_with_more_noise() = *std::move(noisier);
+  }
   return response;
 }
 

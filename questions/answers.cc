@@ -60,8 +60,9 @@ absl::StatusOr<accountant::Adjacency> ChooseAdjacency(v1::Adjacency asked, v1::A
   return *adjacency;
 }
 
-absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
+absl::Status CheckParameters(const v1::AccountingOptions& options, v1::Parameters declared,
                              v1::AnswerDetails& details) {
+  const v1::Parameters asked = options.parameters();
   if (!v1::Parameters_IsValid(asked)) {
     return FieldError("options.parameters",
                       absl::StrCat("unknown value ", static_cast<int>(asked)));
@@ -82,6 +83,13 @@ absl::Status CheckParameters(v1::Parameters asked, v1::Parameters declared,
   }
   details.set_parameters(parameters);
   details.set_regime(v1::FIXED_PLAN);
+  if (parameters == v1::ADAPTIVE && options.as_planned()) {
+    details.set_regime(v1::AS_PLANNED);
+    details.add_assumptions(
+        "AS_PLANNED: as if schemes, noise multipliers and the number of rounds had been decided "
+        "without looking at outputs, which nothing says of them");
+    return absl::OkStatus();
+  }
   if (parameters == v1::ADAPTIVE) {
     return WithReason(
         absl::FailedPreconditionError(
@@ -199,8 +207,8 @@ absl::Status ResolveInto(const Subject& subject, const v1::AccountingOptions& op
 absl::StatusOr<ResolvedQuestion> Ask(const Subject& subject, const v1::AccountingOptions& options,
                                      const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(ResolvedQuestion question, Begin(subject, options, limits));
-  RETURN_IF_ERROR(CheckBoundTogether(subject));
-  RETURN_IF_ERROR(CheckParameters(options.parameters(), subject.parameters, question.details));
+  if (!options.as_planned()) RETURN_IF_ERROR(CheckBoundTogether(subject));
+  RETURN_IF_ERROR(CheckParameters(options, subject.parameters, question.details));
   RETURN_IF_ERROR(ResolveInto(subject, options, question));
   return question;
 }
@@ -249,6 +257,12 @@ void SayGuarantee(double bound, double delta, const accountant::History& history
   details.set_guarantee(GuaranteeOf(details, bound, asked));
 }
 
+absl::Status CheckKept(const v1::AccountingOptions& options) {
+  if (!options.as_planned()) return absl::OkStatus();
+  return FieldError("options.as_planned",
+                    "is for questions: its number is no guarantee to be kept");
+}
+
 std::string Version() { return DPLEDGER_VERSION; }
 
 namespace {
@@ -277,14 +291,15 @@ struct Ways {
 absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::AccountingOptions& options,
                                      double at, const accountant::Limits& limits,
                                      const Ways& ways) {
-  if (!subject.no_common_bound.ok()) {
+  const bool as_planned = options.as_planned();
+  if (!subject.no_common_bound.ok() && !as_planned) {
     ASSIGN_OR_RETURN(ResolvedQuestion question, AskOdometer(subject, options, limits));
     ASSIGN_OR_RETURN(const accountant::Answer answer,
                      ways.of_odometer(question.composition, at, limits));
     Describe(answer, question.details);
     return SpentAndPlanned{answer.value, std::nullopt, std::move(question.details)};
   }
-  if (!subject.held.empty()) {
+  if (!subject.held.empty() && !as_planned) {
     ASSIGN_OR_RETURN(HeldQuestion held, AskHeld(subject, options, limits));
     ASSIGN_OR_RETURN(const accountant::Answer answer, ways.of_held(held.filter, at, limits));
     Describe(answer, held.details);

@@ -64,7 +64,9 @@ struct Subject {
 // ledgers, ε and δ are those of their declared filters (FAILED_PRECONDITION, reason FILTER_CROSSED,
 // once one is crossed); all other questions about ADAPTIVE ones are refused (FAILED_PRECONDITION,
 // reason ADAPTIVE_NOT_ANALYSED). For ledgers without a common bound, ε and δ are an odometer's, and
-// all other questions are refused with `no_common_bound`. The request's own `subject` is not read.
+// all other questions are refused with `no_common_bound`. Asked `as_planned`, all of these are
+// answered like FIXED ones, and say that it is no guarantee. The request's own `subject` is not
+// read.
 absl::StatusOr<v1::ComputeEpsilonResponse> Answer(const Subject& subject,
                                                   const v1::ComputeEpsilonRequest& request,
                                                   const accountant::Limits& limits);
@@ -91,6 +93,10 @@ absl::StatusOr<v1::CalibrateResponse> AnswerAlone(const v1::CalibrateRequest& re
                                                   const accountant::Limits& limits);
 absl::StatusOr<v1::AuditClaimResponse> AnswerAlone(const v1::AuditClaimRequest& request,
                                                    const accountant::Limits& limits);
+
+// INVALID_ARGUMENT for options under which a number says nothing of what was released: statements
+// and recomputations keep none such.
+absl::Status CheckKept(const v1::AccountingOptions& options);
 
 // Why nothing is said of a budget one of whose runs has spent that (reason BUDGET_EXCEEDED).
 absl::Status Overspent(const v1::FilterSpending& spending);

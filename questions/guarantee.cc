@@ -179,8 +179,14 @@ std::string GuaranteeOf(const v1::AnswerDetails& details, double bound, Asked as
   if (!std::isfinite(bound)) {
     return NoGuarantee(details, "no finite epsilon is known at this delta");
   }
-  const std::optional<Protected> of = Describe(details);
   const v1::Regime regime = details.regime();
+  if (regime == v1::AS_PLANNED) {
+    return NoGuarantee(details,
+                       "the number is what these events would cost had they been one plan, made "
+                       "without looking at outputs, and nothing says that they were; ask without "
+                       "as_planned for what holds of them");
+  }
+  const std::optional<Protected> of = Describe(details);
   if (!of.has_value() ||
       (regime != v1::FIXED_PLAN && regime != v1::FILTER && regime != v1::ODOMETER)) {
     return "";

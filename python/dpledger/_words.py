@@ -62,12 +62,13 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def options_of(method: Any, adjacency: Any, parameters: Any, relative_gap: Any,
-               group_size: Any) -> AccountingOptions:
+               group_size: Any, as_planned: bool = False) -> AccountingOptions:
     """Refuses a zero, which the message takes for an argument that was left out."""
     for name, value in (("relative_gap", relative_gap), ("group_size", group_size)):
         if not hasattr(value, "__len__") and value == 0:
             raise InvalidArgument("%s: must not be 0" % name, field=name)
-    return AccountingOptions(method, adjacency, parameters, relative_gap, group_size)
+    return AccountingOptions(method, adjacency, parameters, relative_gap, group_size,
+                             as_planned)
 
 
 def hinted(*, many: str = "") -> Callable[[_Function], _Function]:

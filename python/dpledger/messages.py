@@ -17,7 +17,7 @@ Adjacency = Literal["", "add-or-remove-one", "replace-one", "zero-out"]
 Parameters = Literal["", "fixed", "adaptive"]
 LedgerState = Literal["", "open", "sealed"]
 Method = Literal["", "best", "rdp", "pld", "contour", "gaussian-closed-form"]
-Regime = Literal["", "fixed-plan", "filter", "odometer"]
+Regime = Literal["", "fixed-plan", "filter", "odometer", "as-planned"]
 DeclarationSource = Literal["", "declared", "assumed", "stated"]
 Unknown = Literal["", "noise-multiplier", "steps", "sampling-probability"]
 
@@ -1034,26 +1034,32 @@ class AccountingOptions(Message):
         reached.
     group_size: Neighbouring data sets differ in up to so many records (user-level privacy), at most 1024; 0 = 1.
         Answered for noise on sums; other mechanisms are refused, never scaled.
+    as_planned: What the same events would cost had they been one plan, made without looking at outputs: of ADAPTIVE
+        ledgers and of ledgers that nothing bounds together, whose answer is AS_PLANNED then, and no guarantee.
+        Others are answered as without it. Questions alone.
     """
     method: Method = ""
     adjacency: Adjacency = ""
     parameters: Parameters = ""
     relative_gap: float = 0.0
     group_size: int = 0
+    as_planned: bool = False
     _wire = (
         (1, "method", "Method", ""),
         (2, "adjacency", "Adjacency", ""),
         (3, "parameters", "Parameters", ""),
         (4, "relative_gap", "double", ""),
-        (5, "group_size", "uint64", ""),)
+        (5, "group_size", "uint64", ""),
+        (6, "as_planned", "bool", ""),)
 
     def __init__(self, method: Method = "", adjacency: Adjacency = "", parameters: Parameters = "", relative_gap:
-                 float = 0.0, group_size: int = 0) -> None:
+                 float = 0.0, group_size: int = 0, as_planned: bool = False) -> None:
         self.method = method
         self.adjacency = adjacency
         self.parameters = parameters
         self.relative_gap = relative_gap
         self.group_size = group_size
+        self.as_planned = as_planned
 
 
 class AnswerDetails(Message):
@@ -1985,6 +1991,9 @@ class ComputeBudgetResponse(Message):
     pace: absent: the budget is sealed, or less than a day old
     retired_blocks: of which nothing more is granted
     retired_block: the first of the plan's blocks that is retired, and so why it does not fit; 0: none
+    with_more_noise: A plan that does not fit: its last event with so much more noise that it would, rounded up in
+        the fourth digit. Absent where nothing below a million times the noise fits, or no such event was found in a
+        second; and for other events than rounds, Gaussian and Laplace mechanisms.
     """
     budget: Optional[LedgerReference] = None
     spending: Optional[FilterSpending] = None
@@ -2000,6 +2009,7 @@ class ComputeBudgetResponse(Message):
     pace: Optional[BudgetPace] = None
     retired_blocks: Sequence[BlockRange] = ()
     retired_block: int = 0
+    with_more_noise: Optional[Event] = None
     _wire = (
         (1, "budget", "LedgerReference", ""),
         (2, "spending", "FilterSpending", ""),
@@ -2014,14 +2024,15 @@ class ComputeBudgetResponse(Message):
         (12, "overspent", "string", "*"),
         (13, "pace", "BudgetPace", ""),
         (14, "retired_blocks", "BlockRange", "*"),
-        (15, "retired_block", "uint64", ""),)
+        (15, "retired_block", "uint64", ""),
+        (16, "with_more_noise", "Event", ""),)
 
     def __init__(self, budget: Optional[LedgerReference] = None, spending: Optional[FilterSpending] = None, grants:
                  Sequence[BudgetGrant] = (), grant_count: int = 0, spent_with_plan: float = 0.0, fits: bool = False,
                  blocks: Sequence[BlockSpending] = (), present_grant: Optional[BudgetGrant] = None, rounds_left:
                  Optional[int] = None, runs: Sequence[FilterSpending] = (), overspent: Sequence[str] = (), pace:
-                 Optional[BudgetPace] = None, retired_blocks: Sequence[BlockRange] = (), retired_block: int =
-                 0) -> None:
+                 Optional[BudgetPace] = None, retired_blocks: Sequence[BlockRange] = (), retired_block: int = 0,
+                 with_more_noise: Optional[Event] = None) -> None:
         self.budget = budget
         self.spending = spending
         self.grants = grants
@@ -2036,6 +2047,7 @@ class ComputeBudgetResponse(Message):
         self.pace = pace
         self.retired_blocks = retired_blocks
         self.retired_block = retired_block
+        self.with_more_noise = with_more_noise
 
 
 class BudgetPace(Message):
@@ -2151,7 +2163,7 @@ ENUMS: Dict[str, Dict[str, int]] = {
     "Parameters": {"": 0, "fixed": 1, "adaptive": 2},
     "LedgerState": {"": 0, "open": 1, "sealed": 2},
     "Method": {"": 0, "best": 1, "rdp": 2, "pld": 3, "contour": 4, "gaussian-closed-form": 5},
-    "Regime": {"": 0, "fixed-plan": 1, "filter": 2, "odometer": 3},
+    "Regime": {"": 0, "fixed-plan": 1, "filter": 2, "odometer": 3, "as-planned": 4},
     "DeclarationSource": {"": 0, "declared": 1, "assumed": 2, "stated": 3},
     "Unknown": {"": 0, "noise-multiplier": 1, "steps": 2, "sampling-probability": 3},
 }

@@ -123,28 +123,31 @@ class Questions(Handle):
         return _decoding.decode(RESPONSES[method], data, ("details",))
 
     def epsilon(self, *, delta: float, ledger: Names = None, dataset: Optional[str] = None,
-                method: str = "best", relative_gap: float = 1e-4,
-                group_size: int = 1) -> EpsilonAnswer:
+                method: str = "best", relative_gap: float = 1e-4, group_size: int = 1,
+                as_planned: bool = False) -> EpsilonAnswer:
         """The ε at which the ledgers are (ε, delta)-DP together, as they declare it.
 
         delta: in [0, 1)
         ledger: one name, or several, whose ledgers are composed; dataset: all ledgers over it;
             neither: all of the store, or the recorder's own, with every round that was recorded
+        as_planned: of adaptive ledgers, what the same events would cost had they been one plan made
+            without looking at outputs; no guarantee, as the answer's `guarantee` says
         Other arguments and errors as those of `dpledger.epsilon`; Error with the reason
         DATASETS_DIFFER for ledgers that do not compose, and FAILED_PRECONDITION with STORE_IN_USE
         while another process has the folder open.
         """
-        options = options_of(method, "", "", relative_gap, group_size)
+        options = options_of(method, "", "", relative_gap, group_size, as_planned)
         request = ComputeEpsilonRequest(delta=delta, options=options)
         return EpsilonAnswer(self._ask("ComputeEpsilon", request, ledger, dataset))
 
     def delta(self, *, epsilon: float, ledger: Names = None, dataset: Optional[str] = None,
-              method: str = "best", relative_gap: float = 1e-4, group_size: int = 1) -> DeltaAnswer:
+              method: str = "best", relative_gap: float = 1e-4, group_size: int = 1,
+              as_planned: bool = False) -> DeltaAnswer:
         """The δ at which the ledgers are (epsilon, δ)-DP together.
 
         epsilon: finite, >= 0. Other arguments and errors as those of `epsilon`.
         """
-        options = options_of(method, "", "", relative_gap, group_size)
+        options = options_of(method, "", "", relative_gap, group_size, as_planned)
         request = ComputeDeltaRequest(epsilon=epsilon, options=options)
         return DeltaAnswer(self._ask("ComputeDelta", request, ledger, dataset))
 

@@ -297,6 +297,7 @@ TEST(AnswerFields, OfBudgetsAreAllShown) {
                   {"spending.granted", kOfRuns},
                   {"grants.budget", kNamed},
                   {"present_grant.budget", kNamed},
+                  {"with_more_noise.sampling", "no plan has such events"},
                   {"runs", "found by their ledgers' names: Budgets in tests/cli/ledger_test.cc"},
                   {"pace.since", "told to the day"},
                   {"pace.runs_out.nanos", kSeconds}},

@@ -235,6 +235,15 @@ class Recording:
                              (8, "FAILED_PRECONDITION", "FILTER_CROSSED"))
             self.assertRegex(str(refused), "1 spent of 1, and 1.125 with the batch; nothing of it")
             self.assertAlmostEqual(ledger.epsilon(delta=1e-5).epsilon.upper, 7.0772, 4)
+            # What the eight rounds would have been as a plan: one Gaussian of μ = √2.
+            planned = ledger.epsilon(delta=1e-5, as_planned=True)
+            truth = dpledger.epsilon(noise_multiplier=0.5 ** 0.5, sample_rate=1, steps=1,
+                                     delta=1e-5)
+            self.assertAlmostEqual(planned.upper, truth.upper, 6)
+            self.assertEqual(planned.regime, "as-planned")
+            self.assertIn("No guarantee: ", planned.guarantee)
+            self.assertLess(ledger.delta(epsilon=5, as_planned=True).upper,
+                            ledger.delta(epsilon=5).upper)
         self.program("ledger", "seal", "kept")  # the writer has closed
         told = json.loads(self.program("epsilon", "--delta", "1e-5", "--ledger", "kept", "--json"))
         self.assertIn("the server acknowledges nothing that would cross", json.dumps(told))

@@ -8,145 +8,17 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "accountant/mechanism/composition.h"
 #include "events/declaration_rules.h"
 #include "events/event_values.h"
 #include "events/grant_rules.h"
-#include "questions/answer_budget.h"
-#include "questions/declaration_values.h"
-#include "server/questions/filter_gate.h"
 #include "server/services/grants.h"
-#include "tests/server/accounted_store.h"
+#include "tests/server/budgeted_store.h"
 
 namespace dpledger::server {
 namespace {
 
 using absl::StatusCode;
 using ::testing::HasSubstr;
-
-constexpr char kMixture[] =
-    "mixture { epsilon: 4 delta: 1e-6 orders: 2 orders: 4 orders: 8 orders: 16 orders: 32 }";
-constexpr char kRho[] = "zcdp { rho: 1 }";
-
-v1::Event Rounds(uint64_t count, double z = 1.1, double clip = 1) {
-  v1::Event event = RoundsEvent(count);
-  event.mutable_rounds()->mutable_queries(0)->set_l2_norm_bound(clip);
-  event.mutable_rounds()->mutable_queries(0)->set_noise_stddev(clip * z);
-  return event;
-}
-v1::Event Gaussian(double z) {
-  v1::Event event;
-  event.mutable_mechanism()->mutable_gaussian()->set_noise_multiplier(z);
-  return event;
-}
-
-class BudgetTest : public ::testing::Test {
- protected:
-  BudgetTest() { Open(); }
-  ~BudgetTest() override { gate_->Stop(); }
-  void Open() {
-    gate_ = std::make_unique<FilterGate>();
-    gate_->Start(&rig_.source());
-    rig_.store().Guard(gate_.get());
-  }
-  void Restart() {
-    gate_->Stop();
-    rig_.store().Guard(nullptr);
-    rig_.Reopen();
-    Open();
-  }
-
-  void CreateBudget(const std::string& filter, const std::string& assignment = "") {
-    rig_.Create("budget", [&](v1::Declaration& declaration) {
-      declaration.set_block_assignment(assignment);
-      declaration.set_kind(v1::BUDGET);
-      declaration.set_parameters(v1::ADAPTIVE);
-      *declaration.mutable_filter() = accountant::FromText<v1::Filter>(filter);
-    });
-  }
-  static std::function<void(v1::Declaration&)> UnderBudget(v1::Parameters parameters) {
-    return [=](v1::Declaration& declaration) {
-      declaration.set_parameters(parameters);
-      declaration.set_budget(LedgerName("budget"));
-    };
-  }
-  void CreateRun(const std::string& id, v1::Parameters parameters = v1::ADAPTIVE) {
-    rig_.Create(id, UnderBudget(parameters));
-  }
-
-  void CreateRunOn(const std::string& id, const std::string& blocks) {
-    rig_.Create(id, [&](v1::Declaration& declaration) {
-      UnderBudget(v1::ADAPTIVE)(declaration);
-      *declaration.mutable_blocks() = *events::BlocksFromText(blocks);
-    });
-  }
-
-  template <typename Call>
-  static absl::Status UntilReady(const Call& call) {
-    while (true) {
-      const absl::Status status = call();
-      if (ReasonOf(status).reason != kFilterNotReady) return status;
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-  }
-  v1::GrantBudgetRequest GrantOf(const std::string& run, const std::vector<v1::Event>& plan) {
-    v1::GrantBudgetRequest request;
-    request.set_budget(LedgerName("budget"));
-    request.set_ledger(LedgerName(run));
-    request.set_request_id(absl::StrCat("grant", ++requests_));
-    request.mutable_plan()->Assign(plan.begin(), plan.end());
-    return request;
-  }
-  absl::Status Grant(const v1::GrantBudgetRequest& request) {
-    return UntilReady([&] { return rig_.store().Grant(request, "").status(); });
-  }
-  absl::Status Grant(const std::string& run, const std::vector<v1::Event>& plan) {
-    return Grant(GrantOf(run, plan));
-  }
-  absl::Status Append(const std::string& run, const std::vector<v1::Event>& events,
-                      const std::string& writer = "w") {
-    v1::AppendBatchRequest batch =
-        Batch(LedgerName(run), writer, absl::StrCat("request", ++requests_));
-    for (const v1::Event& event : events) *batch.add_entries()->mutable_event() = event;
-    return UntilReady([&] { return rig_.store().Append(batch).status(); });
-  }
-  v1::AppendBatchRequest RetireRequest(const std::string& blocks) {
-    v1::AppendBatchRequest batch =
-        Batch(LedgerName("budget"), "admin", absl::StrCat("request", ++requests_));
-    *batch.add_entries()->mutable_retired_blocks()->mutable_blocks() =
-        *events::BlocksFromText(blocks);
-    return batch;
-  }
-  absl::Status Retire(const std::string& blocks) {
-    return rig_.store().Append(RetireRequest(blocks)).status();
-  }
-  v1::ComputeBudgetResponse Ask(const std::vector<v1::Event>& plan = {},
-                                const std::string& run = "") {
-    const auto lineage = rig_.source().ReadLineage(LedgerName("budget"), {});
-    v1::ComputeBudgetRequest request;
-    request.set_budget(LedgerName("budget"));
-    request.mutable_plan()->Assign(plan.begin(), plan.end());
-    if (!run.empty()) request.set_ledger(LedgerName(run));
-    return AccountedStore::Must(questions::AnswerBudget(lineage.value()[0].part(), request, {}));
-  }
-  uint64_t SizeOf(const std::string& id) { return rig_.store().Get(LedgerName(id))->size(); }
-  static void ExpectExceeded(const absl::Status& status, const std::string& left) {
-    EXPECT_TRUE(IsError(status, StatusCode::kFailedPrecondition, "BUDGET_EXCEEDED", "granted"));
-    EXPECT_EQ(ReasonOf(status).metadata["rounds_left"], left) << status;
-  }
-  // By the accountant, of all of it at once.
-  static double SpentBy(const std::string& filter, const std::vector<v1::Event>& events) {
-    accountant::History history;
-    for (const v1::Event& event : events) history.Add("w", *events::ValueOf(event));
-    return *accountant::filter::Spent(
-        *questions::FilterFromProto(accountant::FromText<v1::Filter>(filter)),
-        *accountant::Resolve(history, accountant::Adjacency::kAddOrRemoveOne), {});
-  }
-
-  std::unique_ptr<FilterGate> gate_;
-  AccountedStore rig_;
-  int requests_ = 0;
-};
 
 TEST_F(BudgetTest, GrantsWhatFitsTogetherAndRefusesTheRestInBothLedgers) {
   CreateBudget(kMixture);
@@ -428,24 +300,6 @@ TEST_F(BudgetTest, RefusesToRetireWhatIsNoBlock) {
   EXPECT_EQ(SizeOf("budget"), 1u);
 }
 
-TEST_F(BudgetTest, RoundsLeftAreThoseOfTheFullestBlock) {
-  CreateBudget(kMixture, "by region");
-  CreateRunOn("a", "1-4");
-  CreateRunOn("b", "4-8");
-  CreateRunOn("c", "2-20");
-  ASSERT_TRUE(Grant("a", {Rounds(1000)}).ok());
-  ASSERT_TRUE(Grant("b", {Rounds(500, 2)}).ok());
-  const absl::Status refused = Grant("c", {Rounds(100'000, 0.9)});
-  const std::string left = ReasonOf(refused).metadata["rounds_left"];
-  uint64_t fits = 0;
-  ASSERT_TRUE(absl::SimpleAtoi(left, &fits)) << refused;
-  EXPECT_GT(fits, 10u);
-  ExpectExceeded(Grant("c", {Rounds(fits + 1, 0.9)}), left);
-  EXPECT_LE(SpentBy(kMixture, {Rounds(1000), Rounds(500, 2), Rounds(fits, 0.9)}), 4);
-  EXPECT_GT(SpentBy(kMixture, {Rounds(1000), Rounds(500, 2), Rounds(fits + 1, 0.9)}), 4);
-  EXPECT_TRUE(Grant("c", {Rounds(fits, 0.9)}).ok());
-}
-
 TEST_F(BudgetTest, RefusesBlocksThatAreNone) {
   CreateBudget(kRho);
   v1::Declaration run = CreateRequest(LedgerName("x")).declaration();
@@ -645,20 +499,6 @@ TEST_F(BudgetTest, CopiesAreUnderNoBudgetOfThisServer) {
   fork.set_request_id("fork");
   EXPECT_TRUE(IsError(rig_.store().Fork(fork, {2, rig_.RootOf("copy", 2)}).status(),
                       StatusCode::kInvalidArgument, "INVALID_FIELD", "a run under a budget"));
-}
-
-TEST_F(BudgetTest, SaysHowManyRoundsOfTheLastEventFitBesideTheRest) {
-  CreateBudget(kRho);
-  CreateRun("a");
-  const auto rounds = [](uint64_t count, double z) {
-    v1::Event event = Rounds(count, z);
-    event.mutable_rounds()->mutable_scheme()->mutable_full_batch();
-    return event;
-  };
-  EXPECT_EQ(Ask({rounds(150, 10), rounds(1, 2)}).rounds_left(), 2u);  // of 1/8 beside 3/4
-  EXPECT_EQ(Ask({rounds(1, 2), rounds(150, 10)}).rounds_left(), 175u);
-  EXPECT_FALSE(Ask({rounds(1, 2), Gaussian(10)}).has_rounds_left());
-  ExpectExceeded(Grant("a", {rounds(150, 10), rounds(3, 2)}), "2");
 }
 
 TEST_F(BudgetTest, GrantsOfNothingTakeNoRoom) {

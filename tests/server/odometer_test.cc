@@ -104,6 +104,52 @@ TEST_F(OdometerTest, IndependentPlansAreComposedAsBefore) {
   EXPECT_LT(answer.epsilon().upper(), kOf2000);
 }
 
+// What adaptive runs did, as one plan: the number of the same events, and no guarantee.
+TEST_F(OdometerTest, AsPlannedIsTheNumberOfTheSameEvents) {
+  rig_.Create("a");
+  rig_.Create("b");
+  rig_.Create("held", [](v1::Declaration& declaration) {
+    HeldByRho(declaration);
+    declaration.mutable_filter()->mutable_zcdp()->set_rho(1000);
+  });
+  rig_.Create("free", Adaptive);
+  rig_.Create("plan");
+  for (const char* id : {"a", "b", "held", "free", "plan"}) Rounds(id, 1000);
+  const auto of_events = [&](uint64_t count) { return rig_.EpsilonOfEvents({RoundsEvent(count)}); };
+  for (const std::vector<std::string>& ids :
+       {std::vector<std::string>{"a", "b"}, {"held"}, {"free"}, {"held", "a", "free"}}) {
+    const auto answer = Ask(ids, "delta: 1e-5 options { as_planned: true }");
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    const v1::AnswerDetails& details = answer->details();
+    EXPECT_EQ(details.regime(), v1::AS_PLANNED);
+    EXPECT_EQ(details.parameters(), v1::ADAPTIVE);
+    EXPECT_EQ(AccountedStore::Text(answer->epsilon()), of_events(1000 * ids.size()));
+    EXPECT_THAT(details.guarantee(), HasSubstr("No guarantee: the number is what these events"));
+    EXPECT_THAT(details.guarantee(), Not(HasSubstr("Differential privacy")));
+    EXPECT_THAT(details.assumptions(), Contains(HasSubstr("AS_PLANNED: as if schemes")));
+    EXPECT_FALSE(answer->has_planned_epsilon());
+  }
+  // The control: without it, there is another number, or none.
+  EXPECT_NE(AccountedStore::Text(Ask({"held"}, "delta: 1e-5")->epsilon()), of_events(1000));
+  EXPECT_EQ(Ask({"free"}, "delta: 1e-5").status().code(), StatusCode::kFailedPrecondition);
+  // A plan is one.
+  const auto plan = Ask({"plan"}, "delta: 1e-5 options { as_planned: true }");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->details().regime(), v1::FIXED_PLAN);
+  EXPECT_THAT(plan->details().guarantee(), HasSubstr("Differential privacy of one"));
+  // Other questions have an answer as well, which says the same.
+  const auto profile = questions::Answer(
+      Subject({"held"}),
+      accountant::FromText<v1::ComputeProfileRequest>("epsilons: 1 options { as_planned: true }"),
+      {});
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->details().regime(), v1::AS_PLANNED);
+  v1::AccountingOptions options;
+  EXPECT_TRUE(questions::CheckKept(options).ok());
+  options.set_as_planned(true);
+  EXPECT_EQ(questions::CheckKept(options).code(), StatusCode::kInvalidArgument);
+}
+
 TEST_F(OdometerTest, EntriesThatForksShareCountOnce) {
   rig_.Create("parent");
   Rounds("parent", 900);

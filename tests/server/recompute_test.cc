@@ -419,6 +419,7 @@ TEST_F(RecomputeTest, RefusesWrongRequests) {
   EXPECT_TRUE(is(Refusal(kAll + " options { relative_gap: 7 }"), "options.relative_gap"));
   EXPECT_TRUE(is(Refusal(kAll + " options { group_size: 5000 }"), "options.group_size"));
   EXPECT_TRUE(is(Refusal(kAll + " options { parameters: FIXED }"), "options.parameters"));
+  EXPECT_TRUE(is(Refusal(kAll + " options { as_planned: true }"), "options.as_planned"));
   EXPECT_TRUE(is(Refusal(kAll + " answered_before_version: 'x'"), "answered_before_version"));
   // Nothing of it is left.
   Recomputer server(store_.get(), {});

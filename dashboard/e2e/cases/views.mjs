@@ -181,6 +181,8 @@ export const cases = {
       assert.match(await text(tab), /No budget bounds 1 run over this data set: e2e-free/);
       await tab.goto(`${server.base}/ledger/default/e2e-run`);
       await says(tab, "that its budget has granted it");
+      await says(tab, "Had the same events been one plan, made without looking at outputs: ε ≤ ");
+      await says(tab, "That is no guarantee: nothing says that they were.");
       const asked = (count) =>
         new URLSearchParams({
           find: "",
@@ -188,13 +190,15 @@ export const cases = {
           "events[0].rounds.count": count,
           budget: "e2e-budget",
         });
-      for (const [steps, said] of [
+      for (const [count, said] of [
         [100, "It fits."],
         [1000000, "It does not fit."],
       ]) {
-        await tab.goto(`${server.base}/?open=${encodeURIComponent(`plan:${asked(steps)}`)}`);
+        await tab.goto(`${server.base}/?open=${encodeURIComponent(`plan:${asked(count)}`)}`);
         await says(tab, said);
         await says(tab, "such rounds fit.");
+        const noisier = /With more noise it would fit: 1,000,000 equal rounds.*noise multiplier \d/;
+        assert.equal(noisier.test(await text(tab)), count > 1000);
       }
       assert.deepEqual(trouble, []);
     },

@@ -4,6 +4,7 @@ import { jsonAddress } from "../api/client";
 import type { ComputeEpsilonRequest, ComputeEpsilonResponse } from "../api/types";
 import { useCall } from "../api/use_call";
 import { generation } from "../live";
+import { AsPlanned } from "../parts/as_planned";
 import { Ask } from "../parts/ask";
 import { isBarred } from "../parts/doubts";
 import { EpsilonBlock, EpsilonWords, TierNote, termsOf, upper } from "../parts/epsilon";
@@ -66,7 +67,12 @@ function Remarks({ of: lines }: { of: string[] }) {
   );
 }
 
-function Total({ of: answer, rows }: { of: ComputeEpsilonResponse; rows: Row[] }) {
+interface TotalProps {
+  request: ComputeEpsilonRequest;
+  of: ComputeEpsilonResponse;
+  rows: Row[];
+}
+function Total({ request, of: answer, rows }: TotalProps) {
   const { epsilon = {}, plannedEpsilon, delta, details } = answer;
   return (
     <EpsilonBlock epsilon={epsilon} details={details} terms={termsOf(details, delta)}>
@@ -82,6 +88,7 @@ function Total({ of: answer, rows }: { of: ComputeEpsilonResponse; rows: Row[] }
           </strong>
         </p>
       )}
+      <AsPlanned request={request} of={answer} version={generation.value} />
       {isOdometer(details?.regime) && <Odometer of={rows} />}
       <Remarks of={(details?.warnings ?? []).filter((line) => !isBarred(line))} />
     </EpsilonBlock>
@@ -171,7 +178,7 @@ export function Dataset({ name }: { name: string }) {
         <>
           <Card class="epsilon-card">
             {total.data ? (
-              <Total of={total.data} rows={rows} />
+              <Total request={ask(name)} of={total.data} rows={rows} />
             ) : total.error?.code === "failed_precondition" ? (
               <Refused message={total.error.message} code={total.error}>
                 <Largest of={rows} />

@@ -7,6 +7,7 @@ import type {
   Ledger,
 } from "../api/types";
 import { useCall, type Called } from "../api/use_call";
+import { AsPlanned } from "../parts/as_planned";
 import { Ask } from "../parts/ask";
 import { EpsilonBlock, EpsilonWords, hasLower, termsOf, upper } from "../parts/epsilon";
 import { Awaited, Card } from "../parts/parts";
@@ -101,10 +102,11 @@ interface SpendingProps {
 }
 
 interface AnswerProps {
+  request: ComputeEpsilonRequest;
   of: ComputeEpsilonResponse;
   ledger: Ledger;
 }
-function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
+function Answer({ request, of: answer, ledger: { declaration, size } }: AnswerProps) {
   const { epsilon = {}, plannedEpsilon, delta, details = {} } = answer;
   const planned = grouped(declaration?.plannedRounds);
   return (
@@ -117,6 +119,7 @@ function Answer({ of: answer, ledger: { declaration } }: AnswerProps) {
           </strong>
         </p>
       )}
+      <AsPlanned request={request} of={answer} version={size} />
       {(details.filterSpending ?? []).map((spending) => (
         <Spending
           key={spending.ledger}
@@ -142,7 +145,7 @@ export function Cost({ ledger, request, of: cost }: CostProps) {
   return (
     <Card class="epsilon-card">
       {data ? (
-        <Answer of={data} ledger={ledger} />
+        <Answer request={request} of={data} ledger={ledger} />
       ) : error?.code === "failed_precondition" ? (
         <Refused message={error.message} code={error} />
       ) : (

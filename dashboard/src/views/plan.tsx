@@ -23,6 +23,7 @@ import { place, setQuery } from "../router";
 import { fullName, Name, shortName } from "../text/names";
 import { grouped, number, textNear, textUp, typed } from "../text/numbers";
 import { adjacencyWords } from "../text/words";
+import { planWords } from "./entries";
 import { planCode, type Question } from "./plan_code";
 import {
   fieldsOf,
@@ -108,7 +109,7 @@ function given(): { inputs: Inputs; asked: boolean } {
 
 /** Whether a run fits into what is left of a budget. */
 function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
-  const { budget, spending = {}, fits = false, roundsLeft } = answer;
+  const { budget, spending = {}, fits = false, roundsLeft, withMoreNoise } = answer;
   return (
     <>
       <h3>In the budget {shortName(budget?.name)}</h3>
@@ -119,6 +120,7 @@ function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
         {budget?.state === "SEALED"
           ? "The budget is sealed: nothing more is granted."
           : roundsLeft !== undefined && `${grouped(number(roundsLeft))} such rounds fit.`}
+        {withMoreNoise && ` With more noise it would fit: ${planWords([withMoreNoise])}.`}
       </p>
     </>
   );
