@@ -248,7 +248,63 @@ static void cost(const char* server, const char* folder) {
   CHECK(noise_multiplier == 7);
 }
 
+// A message that the test made beside: NAME.bin in `folder`.
+static size_t message_of(const char* folder, const char* name, char* into, size_t room) {
+  char path[1024];
+  FILE* file;
+  size_t size;
+  CHECK(snprintf(path, sizeof(path), "%s/%s.bin", folder, name) < (int)sizeof(path));
+  file = fopen(path, "rb");
+  CHECK(file != NULL);
+  size = fread(into, 1, room, file);
+  CHECK(size > 0 && size < room && fclose(file) == 0);
+  return size;
+}
+
+// A run under a budget: nothing before a grant, then what was granted and no more.
+static void budget(const char* server, const char* folder) {
+  char spool[1024], grant[256], large[256], round[256];
+  const size_t grant_size = message_of(folder, "grant", grant, sizeof(grant));
+  const size_t large_size = message_of(folder, "large", large, sizeof(large));
+  const size_t round_size = message_of(folder, "round", round, sizeof(round));
+  dpledger_declaration declaration = {sizeof(declaration)};
+  dpledger_recorder_options options = {sizeof(options)};
+  dpledger_recorder* recorder = NULL;
+  uint64_t number = 0;
+  CHECK(snprintf(spool, sizeof(spool), "%s/budget-spool", folder) < (int)sizeof(spool));
+  declaration.dataset = "adult";
+  declaration.unit_of_privacy = "example";
+  declaration.adjacency = DPLEDGER_ZERO_OUT;
+  declaration.parameters = DPLEDGER_ADAPTIVE;
+  declaration.budget = "projects/default/ledgers/of-adult";
+  options.server = server;
+  options.ledger = "budget";
+  options.writer = "c";
+  options.declaration = &declaration;
+  options.spool_folder = spool;
+  CHECK_OK(dpledger_recorder_open(&options, &recorder, error));
+#define REFUSED(call)                                  \
+  CHECK_FAILS(call, DPLEDGER_FAILED_PRECONDITION, ""); \
+  CHECK(strcmp(dpledger_error_reason(error), "BUDGET_EXCEEDED") == 0)
+  CHECK_OK(dpledger_recorder_record_mechanism(recorder, round, round_size, &number, error));
+  REFUSED(dpledger_recorder_await_releasable(recorder, number, error));
+  REFUSED(dpledger_recorder_request_grant(recorder, large, large_size, error));
+  CHECK_FAILS(dpledger_recorder_request_grant(recorder, "no message", 10, error),
+              DPLEDGER_INVALID_ARGUMENT, "grant: ");
+  CHECK_FAILS(dpledger_recorder_request_grant(recorder, NULL, 1, error), DPLEDGER_INVALID_ARGUMENT,
+              "grant: ");
+  CHECK_OK(dpledger_recorder_request_grant(recorder, grant, grant_size, error));
+  CHECK_OK(dpledger_recorder_record_mechanism(recorder, round, round_size, &number, error));
+  CHECK_OK(dpledger_recorder_await_releasable(recorder, number, error));
+  CHECK_OK(dpledger_recorder_record_mechanism(recorder, round, round_size, &number, error));
+  REFUSED(dpledger_recorder_await_releasable(recorder, number, error));
+#undef REFUSED
+  CHECK_OK(dpledger_recorder_close(recorder, error));
+  dpledger_recorder_free(recorder);
+}
+
 int main(int argc, char** argv) {
-  static const program_part kParts[] = {{"epochs", epochs}, {"run", run}, {"cost", cost}};
+  static const program_part kParts[] = {
+      {"epochs", epochs}, {"run", run}, {"cost", cost}, {"budget", budget}};
   return run_part(argc, argv, kParts, sizeof(kParts) / sizeof(kParts[0]));
 }

@@ -261,6 +261,30 @@ TEST_F(CInterface, AsksWhatALedgerCosts) {
   EXPECT_EQ(SchemesOf(EntriesAfter("state", "cost")).size(), 1u);
 }
 
+TEST_F(CInterface, IsHeldToABudget) {
+  const RunResult made = RunProgram({BinaryPath("dpledger"), "budget", "create", "of-adult",
+                                     "--server", server_.address(), "--dataset", "adult", "--unit",
+                                     "example", "--adjacency", "zero-out", "--filter", "zcdp:1"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  // ρ .5 a round, of 1; granted once.
+  v1::Event round;
+  round.mutable_mechanism()->mutable_gaussian()->set_noise_multiplier(1);
+  folder_.Write("round.bin", round.mechanism().SerializeAsString());
+  v1::BudgetGrant grant;
+  *grant.add_plan() = round;
+  folder_.Write("grant.bin", grant.SerializeAsString());
+  grant.mutable_plan(0)->mutable_mechanism()->set_count(3);
+  folder_.Write("large.bin", grant.SerializeAsString());
+  size_t rounds = 0, grants = 0;
+  for (const v1::LedgerEntry& entry : EntriesAfter("state", "budget")) {
+    rounds += entry.has_event();
+    grants += entry.has_granted();
+  }
+  EXPECT_EQ(rounds, 1u);
+  EXPECT_GE(grants, 1u);
+  EXPECT_EQ(ReadLedger(server_.address(), "projects/default/ledgers/of-adult").size(), 1 + grants);
+}
+
 TEST(CInterfaceErrors, NameTheMemberAndTheRule) {
   const TemporaryFolder folder;
   const RunResult run = RunProgram({BinaryPath("c_interface_errors"), folder.path()});
