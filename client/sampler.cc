@@ -177,10 +177,13 @@ absl::StatusOr<Sampler::Drawn> Sampler::Waiting(uint64_t number) const {
   if (number <= taken_ || number <= gone || number > draws_) {
     return absl::FailedPreconditionError("sampler: has no fresh sample: draw one for each step");
   }
-  if (keeps_epochs() && number != taken_ + 1) {
-    return absl::FailedPreconditionError(
-        "sampler: a draw before this one had no round; an epoch that the next process may carry on "
-        "needs a round for each draw");
+  if (number != taken_ + 1 && (taken_ > 0 || keeps_epochs())) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "sampler: sample ", taken_ + 1, " was passed over, before sample ", number,
+            ": whether a sample is used must not depend on it or its size. Give each a round, an "
+            "empty one too")),
+        {"SAMPLE_SKIPPED", {{"field", "sampler"}}});
   }
   return waiting_[number - gone - 1];
 }

@@ -8,9 +8,10 @@
 // 3. The population is a public constant chosen beforehand, at least the number of records at hand.
 //    A trainer leaves out the indices that it has no record for. Neither the sample nor, where it
 //    is random, its size may be released.
-// 4. Draws are numbered from 1. Each has one round at most, and rounds take draws in their order:
-//    the accountant takes the samples of all rounds for independent ones. Draws may run ahead of
-//    the rounds, as those of loaders do that prefetch.
+// 4. Draws are numbered from 1. Rounds take them one by one, each the one behind the last: the
+//    accountant takes the samples of all rounds for independent ones, and which of them are used
+//    must not follow from what is in them. Draws may run ahead of the rounds, as those of loaders
+//    do that prefetch; and be made before the first round, by a trainer that looks at its data.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -69,7 +70,8 @@ class Sampler {
     uint64_t records = 0;  // a secret where it is random
   };
   // The draw of this number, for a round. FAILED_PRECONDITION if it or a later one has had a round,
-  // was never drawn, or lies more than kMostWaiting draws back.
+  // was never drawn, or lies more than kMostWaiting draws back; SAMPLE_SKIPPED if it is not the one
+  // behind the last that had a round.
   absl::StatusOr<Drawn> Waiting(uint64_t number) const;
   // It has its round now.
   void Take(uint64_t number);
@@ -88,7 +90,7 @@ class Sampler {
  private:
   virtual absl::StatusOr<std::vector<uint64_t>> DrawNext() = 0;
   // Whether the next process carries the epoch on. It finds its place by the rounds that the ledger
-  // has, so every draw must have had one.
+  // has, so every draw must have had one, the first too.
   virtual bool keeps_epochs() const { return false; }
 
   std::shared_ptr<EventRecorder> keeper_;

@@ -470,13 +470,15 @@ dpledger_status dpledger_privatizer_query(const dpledger_privatizer* privatizer,
 
 // Records and opens a round on the sample that `sampler` has drawn last. The round takes no more
 // rows than the sample has records. FAILED_PRECONDITION if a round is open, if that sample has had
-// its round (each needs a fresh one), if the recorder's state keeps epochs and the sampler is not
-// the one that it keeps or an earlier draw has had no round, after a fork, or under a rounding mode
-// other than to nearest; errors of dpledger_recorder_record_round.
+// its round (each needs a fresh one), with reason SAMPLE_SKIPPED if one since the last round has
+// had none (give it an empty one), if the recorder's state keeps epochs and the sampler is not the
+// one that it keeps, after a fork, or under a rounding mode other than to nearest; errors of
+// dpledger_recorder_record_round.
 dpledger_status dpledger_privatizer_begin_step(dpledger_privatizer* privatizer,
                                                dpledger_sampler* sampler, dpledger_error* error);
 // The same for the draw of that number (dpledger_sampler_draws, from 1), for trainers whose draws
-// run ahead of their rounds. Rounds take draws in ascending order. Since minor version 7.
+// run ahead of their rounds: each round but the first takes the one behind the last. Since minor
+// version 7.
 dpledger_status dpledger_privatizer_begin_step_on_draw(dpledger_privatizer* privatizer,
                                                        dpledger_sampler* sampler, uint64_t draw,
                                                        dpledger_error* error);

@@ -237,7 +237,9 @@ class Privatizer(_Sums):
             Or a scheme by which the trainer draws the sample itself: the ledger says that nothing
             ties the round to it. If it is not drawn so, the ledger lies
         draw: the number of the Sampler's draw, from 1, where draws run ahead of rounds; None is the
-            last one. Each has one round, and rounds take draws in ascending order
+            last one. Each has one round, and each round but the first takes the draw behind the
+            last one's: Error with the reason SAMPLE_SKIPPED if one was passed over, for whether a
+            sample is used must not depend on it. An empty one has a round too
         """
         if isinstance(sample, Sampler):
             number = sample.draws if draw is None else _client.whole(draw, "draw", 1)

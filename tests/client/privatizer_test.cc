@@ -372,20 +372,22 @@ TEST_F(PrivatizerTest, ADrawHasOneRound) {
   EXPECT_TRUE(begin(2).ok()) << "draws run ahead of rounds";
   EXPECT_EQ(begin(2), used);
   EXPECT_EQ(begin(1), used) << "rounds take draws in their order";
+  EXPECT_EQ(ReasonOf(begin(4)).reason, "SAMPLE_SKIPPED") << "it may be chosen for what is in it";
+  EXPECT_TRUE(begin(3).ok());
   EXPECT_TRUE(begin(4).ok());
   EXPECT_EQ(begin(6), used) << "it was not drawn yet";
   EXPECT_TRUE(begin(5).ok());
-  // Each by its own scheme: two rounds of the first epoch and of the second, of three each.
+  // Each by its own scheme: two rounds of the first epoch and of the second, of three draws each.
   std::vector<uint64_t> epochs;
   for (const v1::SamplingScheme& scheme : recorder_.schemes) {
     epochs.push_back(scheme.disjoint_batches().epoch() -
                      recorder_.schemes[0].disjoint_batches().epoch());
   }
-  EXPECT_THAT(epochs, ElementsAre(0, 1, 1));
+  EXPECT_THAT(epochs, ElementsAre(0, 0, 1, 1));
   // One that is too far back is forgotten.
   for (uint64_t draw = 0; draw <= Sampler::kMostWaiting; ++draw) ASSERT_TRUE(sampler->Draw().ok());
   EXPECT_EQ(begin(6), used);
-  EXPECT_TRUE(begin(7).ok());
+  EXPECT_EQ(ReasonOf(begin(7)).reason, "SAMPLE_SKIPPED");
 }
 
 // Tokens of one record as rows of their own count it several times.

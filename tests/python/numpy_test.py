@@ -89,6 +89,25 @@ class Sums(support.WithServer):
             hostile[1][:, 0] = value
             self.assert_same(nothing, self.released(lambda t: t.add(hostile)))
 
+    def test_a_sample_is_not_chosen(self):
+        """"Draw again until both classes are there": that record would be in every round."""
+        total = exact.ExactSum(SHAPES, 1.0, 1.0, self.ledger)
+        sampler = dpledger.Sampler(dpledger.Poisson(0.5, 6))
+        for _ in range(3):  # before the first round a loop may look at its data
+            sampler.draw()
+        for _ in range(2):
+            total.begin(sampler)
+            total.finish()
+            sampler.draw()
+        sampler.draw()
+        with self.assertRaisesRegex(dpledger.Error, "sample 5 was passed over, before sample 6: "
+                                    "whether a sample is used must not depend on it") as raised:
+            total.begin(sampler)
+        self.assertEqual(raised.exception.reason, "SAMPLE_SKIPPED")
+        total.begin(sampler, draw=5)
+        total.finish()
+        total.begin(sampler)  # and the one behind it
+
     def test_wrong_arrays_are_named(self):
         total = exact.ExactSum(SHAPES, 1.0, 1.0, self.ledger)
         total.begin(SCHEME)
