@@ -5,11 +5,13 @@ compares.
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import signal
 import threading
 import weakref
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import _library, _wire, _words
 from ._wire import real, whole  # for those that call the library
@@ -188,6 +190,26 @@ def _free(free: Callable[[Any], None], pointer: Any, process: int) -> None:
         free(pointer)
 
 
+class uninterrupted:
+    """Holds back a Ctrl-C (SIGINT) of the main thread until the block has ended: else what the
+    library has done would not be noted here, and nothing could go on from it."""
+
+    def __enter__(self) -> None:
+        self._came: List[Any] = []
+        self._before: Any = None
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):
+                signal.signal(signal.SIGINT, lambda *came: self._came.append(came))
+                self._before = before
+
+    def __exit__(self, *_: Any) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            if self._came:
+                self._before(*self._came[-1])
+
+
 class Handle:
     """A handle of the library's: freed with its last reference, of use to one thread at a time and
     to one process."""
@@ -200,7 +222,7 @@ class Handle:
     def _hold(self, kind: str, pointer: ctypes.c_void_p) -> None:
         """Takes ownership of `pointer`, which dpledger_`kind`_free frees."""
         self._kind, self._held, self._process = kind, pointer, os.getpid()
-        self._alone = threading.Lock()
+        self._alone, self._user = threading.Lock(), 0  # the thread that has it
         # Of a shared handle: how many calls are under way, and whether it is given up. A signal's
         # handler may come in between, so the lock may be taken again.
         self._calls, self._given_up, self._counting = 0, False, threading.RLock()
@@ -232,12 +254,16 @@ class Handle:
         self._pointer()
         if self._shared:
             return self._call_shared(name, *arguments)
-        if not self._alone.acquire(blocking=False):
+        # The same thread still has it where an interrupt came before the call, or after it.
+        if not self._alone.acquire(blocking=False) and self._user != threading.get_ident():
             raise error(9, "%s: is in use by another thread" % self._kind, "", "IN_USE")
+        self._user = threading.get_ident()
         try:
             call("%s_%s" % (self._kind, name), self._pointer(), *arguments)
         finally:
-            self._alone.release()
+            self._user = 0
+            with contextlib.suppress(RuntimeError):
+                self._alone.release()
 
     def _call_shared(self, name: str, *arguments: Any) -> None:
         with self._counting:

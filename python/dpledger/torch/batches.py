@@ -100,8 +100,8 @@ class BatchSampler(TorchSampler):
                 field=name)
         if records != self.population and not self._independent:
             raise InvalidArgument(
-                "%s: has %d records, but a %s makes samples of a public size from exactly %d"
-                % (name, records, type(self).__name__, self.population),
+                "%s: has another number of records, but a %s makes samples of a public size from "
+                "exactly %d" % (name, type(self).__name__, self.population),
                 field=name)
         if self.records is not None and self.records != records:
             raise InvalidArgument(
@@ -148,12 +148,14 @@ class BatchSampler(TorchSampler):
         for kept in self._waiting:
             if kept.number > number:
                 return kept
-        records, bound = self.source.draw(), self.records
-        self._drawn += 1
-        draw = Draw(self._drawn, records if bound is None or bound == self.population else
-                    [record for record in records if record < bound])
-        if self._taken:
-            self._waiting.append(draw)
+        bound = self.records
+        with _client.uninterrupted():
+            records = self.source.draw()
+            self._drawn += 1
+            draw = Draw(self._drawn, records if bound is None or bound == self.population else
+                        [record for record in records if record < bound])
+            if self._taken:
+                self._waiting.append(draw)
         return draw
 
     def _hand_on(self, draw: Draw, first: bool) -> None:

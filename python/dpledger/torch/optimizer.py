@@ -109,7 +109,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
         _MADE.add(self)
         self._source.take()
         for inner in self.optimizers:
-            _keep_from_stepping_alone(inner)
+            keep_from_stepping_alone(inner)
         self._forget()
 
     # ---- A step ----
@@ -118,10 +118,11 @@ class PrivateOptimizer(torch.optim.Optimizer):
         """Takes the gradients of a backward pass into the step's sum, for samples that do not fit
         into one batch; the first `examples` rows only, if the batch is filled up to a public
         size."""
-        try:
-            self._take(examples, last=False)
-        finally:
-            self._forget()
+        with _client.uninterrupted():
+            try:
+                self._take(examples, last=False)
+            finally:
+                self._forget()
 
     def step(self, closure: Optional[Callable[[], Any]] = None, *, empty: bool = False) -> Any:
         """One step: the round goes into the ledger, then the noised mean into `grad`, then the
@@ -141,27 +142,31 @@ class PrivateOptimizer(torch.optim.Optimizer):
             if closure is not None:
                 with torch.enable_grad():
                     loss = closure()
-            pending = any(getattr(p, "grad_sample", None) is not None for p in self._parameters)
-            if pending or (self._open is None and not empty):
-                self._take(None, last=True)
-            else:
-                self._check()
-                self._begin(0, last=True)
-            self._open = None
-            self._forget()
-            noised = self.sums.finish()
-            with torch.no_grad():
-                for parameter, total in zip(self._parameters, noised):
-                    parameter.grad = (total / self._size).to(parameter.device, parameter.dtype)
-            for inner in self.optimizers:
-                inner._private = True  # type: ignore[attr-defined]
-                try:
-                    inner.step()
-                finally:
-                    inner._private = False  # type: ignore[attr-defined]
+            with _client.uninterrupted():
+                self._step(empty)
         finally:
             self._forget()
         return loss
+
+    def _step(self, empty: bool) -> None:
+        pending = any(getattr(p, "grad_sample", None) is not None for p in self._parameters)
+        if pending or (self._open is None and not empty):
+            self._take(None, last=True)
+        else:
+            self._check()
+            self._begin(0, last=True)
+        self._open = None
+        self._forget()
+        noised = self.sums.finish()
+        with torch.no_grad():
+            for parameter, total in zip(self._parameters, noised):
+                parameter.grad = (total / self._size).to(parameter.device, parameter.dtype)
+        for inner in self.optimizers:
+            inner._private = True  # type: ignore[attr-defined]
+            try:
+                inner.step()
+            finally:
+                inner._private = False  # type: ignore[attr-defined]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets gradients that are in no sum yet, of all parameters."""
@@ -636,7 +641,7 @@ def _norms(given: Any, parameters: int, optimizers: int) -> Union[float, List[fl
     return [_client.real(norm, "max_grad_norm[%d]" % index) for index, norm in enumerate(listed)]
 
 
-def _keep_from_stepping_alone(inner: Any) -> None:
+def keep_from_stepping_alone(inner: Any) -> None:
     """From now on a step of `inner` is a private one: called by itself it would take raw
     gradients."""
     if hasattr(inner, "_private"):
@@ -646,7 +651,7 @@ def _keep_from_stepping_alone(inner: Any) -> None:
     @functools.wraps(stepped)  # schedulers know a step that they have wrapped by its attributes
     def step(self: Any, *arguments: Any, **named: Any) -> Any:
         if not self._private:
-            raise error(9, "optimizer: %s is stepped by its PrivateOptimizer alone; by itself it "
+            raise error(9, "optimizer: %s is stepped by its private optimizer alone; by itself it "
                         "would take gradients without noise" % type(self).__name__,
                         "optimizer", "NOT_PRIVATE")
         return stepped(*arguments, **named)
