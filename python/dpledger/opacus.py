@@ -10,13 +10,16 @@ Clipping and noise stay Opacus' own floats: answers list the assumption "floatin
 dpledger.torch has exact sums. The ledger says how batches are really drawn: by default the loader's
 are replaced by exact Poisson samples. Each step is tied to one sample of the loader that
 make_private returns, and each pass over a shuffled loader is an epoch, also one that the loop
-leaves early. Tested with Opacus 1.4.0 by hand and with a stand-in in the test suite; several
-processes (DDP) and other versions were not run. Needs the package opacus.
+leaves early; of other samples, the next pass begins with the one at which a pass was left. Tested
+with Opacus 1.4.0 by hand and with a stand-in in the test suite; several processes (DDP) and other
+versions were not run. Needs the package opacus.
 """
 from __future__ import annotations
 
 import copy
+import functools
 import math
+import types
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -31,11 +34,13 @@ import torch
 from . import _client, accounting
 from ._words import explains, hinted
 from .errors import Error, InvalidArgument, WrongType, error
-from .messages import (DisjointBatches, Poisson, RandomAllocation, SamplingScheme, SumQuery,
-                       TruncatedPoisson, WithReplacement)
+from .messages import (DisjointBatches, FullBatch, Poisson, RandomAllocation, SamplingScheme,
+                       SumQuery, WithReplacement)
 from .recorder import Recorder, _recorder_or_none
 from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
+from .torch import guards
 from .torch.batches import BatchSampler
+from .torch.optimizer import keep_from_stepping_alone
 
 MECHANISM = "dpledger"
 
@@ -145,6 +150,9 @@ def _check_loader(loader: Any, name: str = "data_loader") -> None:
                         field=name)
 
 
+_MOST_KEPT = 64  # batches without a step
+
+
 class _Epoch:
     """Samples that a record is in once, or as often as the scheme says."""
 
@@ -162,6 +170,15 @@ class _Pass:
         # records and epochs of samples that have not come yet
         self.drawn: List[Tuple[int, _Epoch]] = []
         self.records, self.epoch = 0, _Epoch()  # of the last one that came
+        self.again: List[Tuple[int, _Epoch, Any]] = []  # that it begins with
+        # What the loop got since the last step: records, epochs and batches, if they are few
+        self.open: List[Tuple[int, _Epoch, Any]] = []
+        self.ended = False  # the loop had all of it
+
+    def left(self) -> int:
+        """How many of its samples had no step after the last that had one. A pass without any step
+        that was read to its end is an evaluation, and leaves none."""
+        return 0 if self.ended and not self.stepped else self.handed - self.stepped
 
 
 class _Samples:
@@ -178,6 +195,8 @@ class _Samples:
         self.source = own.source if isinstance(own, BatchSampler) else None
         self.rounds = _rounds_of(own.scheme) if isinstance(own, BatchSampler) else 0  # of an epoch
         self.epoch: Optional[_Epoch] = None  # of the source
+        # whether rounds cost less because nobody chooses their samples
+        self.amplifies = True
         self.watched: Optional[_Pass] = None  # the pass that the loader is about to begin
         self.last: Optional[_Pass] = None  # that of the sample that came last
 
@@ -189,8 +208,19 @@ class _Samples:
             raise AttributeError(name)
         return getattr(self.batches, name)
 
+    def begin(self, watched: bool) -> _Pass:
+        """A new pass. Which samples have a step must not depend on them: it begins with those that
+        the last pass left, where they are there, and counts them as passed over where not."""
+        begun, last = _Pass(watched), self.last
+        if last is not None and self.amplifies and last.left():
+            if watched and len(last.open) == last.left():
+                begun.again = last.open
+            else:
+                begun.handed = last.left()
+        return begun
+
     def __iter__(self) -> Iterator[Any]:
-        begun = self.watched or _Pass(watched=False)
+        begun = self.watched or self.begin(watched=False)
         return self._drawn(begun, begun.epoch, iter(self.batches))
 
     def _drawn(self, begun: _Pass, epoch: _Epoch, batches: Iterator[Any]) -> Iterator[Any]:
@@ -210,6 +240,13 @@ class _Samples:
         begun.records, begun.epoch = begun.drawn.pop(0)
         self.last = begun
 
+    def hand(self, begun: _Pass, batch: Any) -> Any:
+        """The same; the loop gets this of it."""
+        self.hand_over(begun)
+        if self.amplifies and len(begun.open) < _MOST_KEPT:
+            begun.open.append((begun.records, begun.epoch, batch))
+        return batch
+
 
 def _watched(loader: Any) -> Any:
     """The same loader, of the same class, which tells its `_Samples` what it hands to the loop."""
@@ -226,13 +263,18 @@ def _watched(loader: Any) -> Any:
     kind = type(loader)
 
     def iterate(self: Any) -> Iterator[Any]:
-        begun = self.batch_sampler.watched = _Pass(watched=True)
+        samples = self.batch_sampler
+        begun = samples.begin(watched=True)
+        for records, epoch, batch in begun.again:
+            begun.drawn.append((records, epoch))
+            yield samples.hand(begun, batch)
+        samples.watched = begun
         # which, with workers, iterates over the sampler twice, and drops the first
         batches = kind.__iter__(self)
-        self.batch_sampler.watched = None
+        samples.watched = None
         for batch in batches:
-            self.batch_sampler.hand_over(begun)
-            yield batch
+            yield samples.hand(begun, batch)
+        begun.ended = True
     watched = copy.copy(loader)
     watched.__dict__.update(batch_sampler=_Samples(loader.batch_sampler), _iterator=None)
     watched.__class__ = type(kind.__name__, (kind,), {"__iter__": iterate})
@@ -283,11 +325,11 @@ def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int],
             "them this step is over cannot be told; under BatchMemoryManager give the "
             "loader num_workers=0, and step on every batch" % fresh,
             field="data_loader")
-    if fresh > 1 and isinstance(scheme, (Poisson, TruncatedPoisson, RandomAllocation)):
+    if fresh > 1 and samples.amplifies:
         raise InvalidArgument(
-            "optimizer: a sample was passed over before this step, and the size of a "
-            "sample, which may be why, is secret; step on every batch, also on an empty "
-            "one (a loop may end a pass early)",
+            "optimizer: a sample was passed over before this step, and whether a sample is used "
+            "must not depend on it or its size; step on every batch, also on an empty one. A new "
+            "pass begins with those that had no step",
             field="optimizer")
     if rows is not None and rows != taken.records:
         raise InvalidArgument(
@@ -309,6 +351,7 @@ def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int],
                   else RandomAllocation(scheme.rounds_per_epoch, scheme.contributions,
                                         scheme.fixed_bins, epoch.number, scheme.population_size))
     taken.stepped = taken.handed
+    taken.open = []
     return scheme
 
 
@@ -383,12 +426,15 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             raise InvalidArgument("optimizer: %s releases before a ledger can have it"
                                   % type(wrapped).__name__,
                                   field="optimizer")
+        guards.watch(module)
+        _step_by(wrapped, optimizer)
         scheme = self._stated if self._stated is not None else scheme_of(returned)
         own = _innermost(returned.batch_sampler)
         if isinstance(own, BatchSampler):
             # a constant, where Opacus takes the data set's size
             wrapped.expected_batch_size = own.expected_batch_size
         returned = _watched(returned)
+        returned.batch_sampler.amplifies = not isinstance(scheme, (DisjointBatches, FullBatch))
         rows = _RowCount(wrapped)
         wrapped.attach_step_hook(lambda optim: self._before_step(optim, scheme,
                                                                  returned.batch_sampler, rows))
@@ -426,8 +472,10 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                      rows: "_RowCount") -> None:
         """Opacus calls it after the noise and before the step."""
         failed: Optional[Error] = None
+        taken = rows.taken()
         try:
-            self._record(optim, scheme, samples, rows.taken())
+            guards.check_state()
+            self._record(optim, scheme, samples, taken)
         except Error as refused:
             failed = refused
         failed = _agreed(failed)
@@ -459,6 +507,21 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                                        [p.grad for p in optim.params])
         if isinstance(scheme, Poisson):
             self.accountant.step(noise_multiplier=noise, sample_rate=scheme.probability)
+
+
+def _step_by(wrapped: Any, inner: Any) -> None:
+    """From now on `inner` steps within `wrapped` alone: by itself it would take raw gradients."""
+    keep_from_stepping_alone(inner)
+    stepped = wrapped.step
+
+    @functools.wraps(stepped)  # as schedulers know a step that they have wrapped
+    def step(self: Any, *arguments: Any, **named: Any) -> Any:
+        inner._private = True
+        try:
+            return stepped(*arguments, **named)
+        finally:
+            inner._private = False
+    wrapped.step = types.MethodType(step, wrapped)
 
 
 class _RowCount:

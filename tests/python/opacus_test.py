@@ -19,6 +19,7 @@ except ImportError:
     import opacus
 import dpledger
 from dpledger import opacus as ours
+from dpledger.torch import guards
 
 
 class Engine(support.WithServer):
@@ -212,6 +213,56 @@ class Engine(support.WithServer):
                     self.step(model, optimizer, inputs, labels)
                     break
             self.assertEqual(len(engine.accountant), 3)
+
+    def test_a_pass_does_not_choose_its_samples(self):
+        """What a pass left without a step, the next one begins with: else a loop could leave it
+        where it does not like what it sees."""
+        with self.recorder("chosen") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            model, optimizer, loader = self.private(engine)
+            first = next(iter(loader))[0]
+            for _ in range(3):
+                self.assertTrue(torch.equal(next(iter(loader))[0], first))
+            batches = iter(loader)
+            self.step(model, optimizer, *next(batches))
+            left = [next(batches)[0], next(batches)[0]]
+            again = iter(loader)
+            for batch in left:
+                inputs, labels = next(again)
+                self.assertTrue(torch.equal(inputs, batch))
+                self.step(model, optimizer, inputs, labels)
+            self.step(model, optimizer, *next(again))
+            self.assertEqual(len(engine.accountant), 4)
+            # An evaluation reads all of a pass, and chooses nothing.
+            for _ in loader:
+                pass
+            self.step(model, optimizer, *next(iter(loader)))
+            # The control: each pass of a shuffled loader is an epoch of its own, and costs as one.
+            engine = ours.PrivacyEngine(recorder=ledger, sampler="opacus")
+            model, optimizer, loader = self.private(engine, poisson_sampling=False)
+            self.assertFalse(torch.equal(next(iter(loader))[0], next(iter(loader))[0]))
+
+    def test_what_a_model_keeps_and_the_inner_optimizer_are_watched(self):
+        with self.recorder("watched") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            model, optimizer, loader = self.private(engine)
+            self.model.register_buffer("mean", torch.zeros(8))
+            inputs, labels = next(iter(loader))
+
+            def centred():
+                torch.nn.functional.cross_entropy(model(inputs), labels).backward()
+                self.model.mean.copy_(inputs.mean(0))
+                optimizer.step()
+            guards.watch(self.model)  # it has another buffer by now
+            self.assert_refused("mean of Linear was written between its backward pass",
+                                self.model, centred)
+            with self.assertRaisesRegex(dpledger.Error, "stepped by its private optimizer alone"):
+                self.plain.step()
+            self.assertTrue(torch.equal(self.model.mean, torch.zeros(8)))
+            schedule = torch.optim.lr_scheduler.StepLR(self.plain, 1)
+            self.step(model, optimizer, *next(iter(loader)))
+            schedule.step()
+            self.assertEqual(len(engine.accountant), 1)
 
     def test_two_optimizers_cannot_share_a_sample(self):
         with self.recorder("two") as ledger:
