@@ -3,7 +3,10 @@ that are in no sum, losses that are reduced otherwise; and that it is a torch op
 import copy
 import gc
 import io
+import itertools
 import math
+import random
+import signal
 import unittest
 import warnings
 import weakref
@@ -149,7 +152,32 @@ class State(unittest.TestCase):
             with torch.no_grad():
                 model.body.weight.mul_(0.9)
                 model.mean.add_(1)
+        model(self.x)
         guards.check_state()
+
+    def test_what_is_written_between_a_pass_and_its_step_is_refused_and_put_back(self):
+        def counted(model):
+            model.mean.add_(1)
+
+        def uncounted(model):
+            model.body.weight.data.mul_(0.9)
+
+        def other(model):
+            model.mean = model.mean + 1
+        for write, name in ((counted, "mean of Writes"), (uncounted, "body.weight of Linear"),
+                            (other, "mean of Writes")):
+            model = Writes()
+            kept = {key: value.clone() for key, value in model.state_dict().items()}
+            guards.watch(model)
+            model(self.x)
+            with torch.no_grad():
+                write(model)
+            with self.subTest(write.__name__), self.assertRaisesRegex(
+                    ValueError, "model: %s was written between its backward pass and" % name):
+                guards.check_state()
+            for key, value in model.state_dict().items():
+                self.assertTrue(torch.equal(value, kept[key]), key)
+            guards.check_state()
 
     def test_state_that_is_named_public_may_be_written(self):
         model = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(4, 4))
@@ -352,6 +380,34 @@ class Optimizers(support.WithPath):
         with self.assertRaisesRegex(ValueError, "in no sum"):
             run(refused["part"])
 
+    def test_a_ctrl_c_at_any_moment_leaves_an_optimizer_that_goes_on(self):
+        model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=10 ** 6)
+        optimizer = self.made(torch.optim.SGD(model.parameters(), lr=0.1), sampler=sampler)
+        exact.per_example(model, loss_reduction="sum")
+        steps, moments = [0], random.Random(5)
+
+        def cell(count=10 ** 6):
+            for x, y in itertools.islice(exact.data_loader(self.data, sampler), count):
+                optimizer.zero_grad()
+                functional.cross_entropy(model(x), y, reduction="sum").backward()
+                optimizer.step()
+                steps[0] += 1
+        cell(3)
+        before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+        for _ in range(60):
+            # Python swallows one that comes within a finalizer: the next one comes then.
+            with self.assertRaises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, moments.uniform(0.001, 0.02), 1.0)
+                cell()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            torch.set_grad_enabled(True)  # an interrupt may have come within no_grad()
+        done = steps[0]
+        cell(3)
+        self.assertEqual(steps[0], done + 3)
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
     def test_another_optimizer_of_the_same_parameters_is_found_at_the_step(self):
         for take in ("per_example", "gradients"):
             model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=2)
@@ -360,7 +416,7 @@ class Optimizers(support.WithPath):
             if take == "per_example":
                 exact.per_example(model, loss_reduction="sum")
             with self.subTest(take), self.assertRaisesRegex(
-                    ValueError, "optimizer: parameter 0.* was written between its backward pass"):
+                    ValueError, "0.* was written between its backward pass and this step"):
                 for x, y in exact.data_loader(self.data, sampler):
                     functional.cross_entropy(model(x), y, reduction="sum").backward()
                     if take == "gradients":
@@ -378,7 +434,7 @@ class Optimizers(support.WithPath):
         before = model[0].weight.detach().clone()
         model(self.x).sum().backward()
         with self.assertRaisesRegex(dpledger.Error,
-                                    "optimizer: SGD is stepped by its PrivateOptimizer alone"):
+                                    "optimizer: SGD is stepped by its private optimizer alone"):
             inner.step()
         self.assertTrue(torch.equal(before, model[0].weight))
         model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=1)
@@ -386,7 +442,7 @@ class Optimizers(support.WithPath):
         exact.per_example(model, loss_reduction="sum")
         self.run_steps(model, self.made(inner, sampler=sampler), sampler)
         with self.assertRaisesRegex(dpledger.Error,
-                                    "optimizer: SGD is stepped by its PrivateOptimizer alone"):
+                                    "optimizer: SGD is stepped by its private optimizer alone"):
             inner.step()
 
     def test_gradients_past_the_layers_are_refused(self):

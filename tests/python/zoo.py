@@ -787,6 +787,64 @@ def a_mean_weighted_by_classes(model, data, ledger):
         optimizer.step()
 
 
+def tokens():
+    generator = torch.Generator().manual_seed(5)
+    x = torch.randint(0, 11, (RECORDS, 5), generator=generator)
+    y = x.roll(-1, 1)
+    y[:, 4] = torch.where(torch.arange(RECORDS) % 2 == 0, torch.tensor(-100), y[:, 4])
+    return torch.utils.data.TensorDataset(x, y)
+
+
+def language_model():
+    return nn.Sequential(nn.Embedding(11, 4), nn.Linear(4, 11))
+
+
+def language_loss(at):
+    def loop(model, data, ledger):
+        sampler = poisson()
+        optimizer = private(torch.optim.SGD(model.parameters(), lr=0.1), ledger, sampler)
+        exact.per_example(model, loss_reduction="mean")
+        for x, y in exact.data_loader(data, sampler):
+            at(model(x), y).backward()
+            optimizer.step()
+        return optimizer
+    loop.__name__ = at.__name__
+    return loop
+
+
+def labels_left_out_of_a_mean(scores, y):
+    return F.cross_entropy(scores.reshape(-1, 11), y.reshape(-1))
+
+
+def labels_left_out_by_place(scores, y):
+    return F.cross_entropy(scores.transpose(1, 2), y)
+
+
+def labels_left_out_each_by_itself(scores, y):
+    losses = F.cross_entropy(scores.transpose(1, 2), y, reduction="none")
+    return losses.mean(1).mean()
+
+
+def labels_that_are_all_there(scores, y):
+    return F.cross_entropy(scores.reshape(-1, 11), y.clamp(min=0).reshape(-1))
+
+
+for at in (labels_left_out_of_a_mean, labels_left_out_by_place):
+    case(language_model, tokens, refused="labels of the batch that are not ignored")(
+        language_loss(at))
+for at in (labels_left_out_each_by_itself, labels_that_are_all_there):
+    case(language_model, tokens)(language_loss(at))
+
+
+@case(linear, points, found="round 1 has a sum of group 'all' that moves by .* when one record")
+def a_loss_that_depends_on_the_place_in_the_batch(model, data, ledger):
+    def loss(model, batch):
+        scores, y = model(batch[0]), batch[1]
+        return (F.cross_entropy(scores[::2], y[::2], reduction="sum")
+                + F.cross_entropy(scores[1::2], 1 - y[1::2], reduction="sum"))
+    return train(model, data, ledger, loss=loss)
+
+
 @case(linear, points)
 def weights_and_a_plain_mean(model, data, ledger):
     loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 8.0]), reduction="none")

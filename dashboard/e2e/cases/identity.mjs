@@ -245,10 +245,10 @@ export const cases = {
         );
         await until(tab, () => document.querySelectorAll("main .section").length === 2);
         await says(tab, "token:bob");
-        assert.equal((await rows("Refused")).length, 20);
+        assert.equal((await rows("Refused to known callers")).length, 20);
         await tab.click("text=Look further back");
         await until(tab, () => !/Look further back/.test(document.body.innerText));
-        const turned = await rows("Refused");
+        const turned = await rows("Refused to known callers");
         assert.equal(turned.length, refused);
         for (const row of turned)
           assert.match(

@@ -351,7 +351,7 @@ export function Activity() {
         {!asked?.refused && (
           <Record
             of={{ ...asked, refused: true, knownCallers: true, pageSize: 20 }}
-            title="Refused to callers that the server knows"
+            title="Refused to known callers"
             aside
           />
         )}

@@ -34,6 +34,11 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import torch
 
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
+
 from .. import _client
 from .._words import hinted
 from ..errors import Error, InvalidArgument, WrongType, error
@@ -87,7 +92,8 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
     neighbours: how many neighbouring data sets; every other one has a record with large features.
         Four more runs have the first or another record replaced, half of the records, and each
         record in another one's place
-    adjacency: the ledger's. The record that comes or goes is the last one under "add-or-remove-one"
+    adjacency: the ledger's. Under "add-or-remove-one" the record that comes or goes is the last
+        one; in one more run, if sums do not depend on random numbers, the first
     loud: False leaves out records with 100 times the features of another and a third one's labels,
         and features that are multiplied by -3
     seed: of samples, and of the generators of torch, numpy and random at the beginning of each run
@@ -99,7 +105,9 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
     and time is not. A data set that makes an item out of several records (mixup, hard negatives) is
     to be made within the loop: of any other one, items are what is exchanged. Dropout is off, for
     its masks would differ. Random numbers that a loop draws for a whole batch (augmentation) must
-    be drawn for each record.
+    be drawn for each record. What is not looked at: whether samples that the trainer states, or
+    that Opacus' loader gives, are those that a step is on, and are drawn so (answers say that they
+    are as stated).
 
     Raises Error, reason SENSITIVITY, that names the round, the group and the distances, or what was
     kept, and InvalidArgument where the loop cannot be compared: if it draws samples by a sampler
@@ -142,6 +150,13 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
                     **options)
         _same_kept(other, base, "a neighbouring data set")
         furthest, met = max(furthest, other.furthest), met + other.met
+    if adds and _is_alike(make, loop, first, base, options) and not any(
+            each.microbatches for each in base.rounds):  # which are by records' numbers
+        place = data.size - 1
+        changed = data.take(place, data.record(place), 0, instead=False)
+        other = run(make, loop, changed, like=base, place=place, factor=1.0, in_front=True,
+                    **options)
+        _same_kept(other, base, "data with another record in front")
     for at in ([0, base.place(data.size - 1, generator)] if adds else []):
         record = data.record(generator.randrange(data.size))
         if loud and at == 0:
@@ -160,6 +175,18 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
             "larger probability, or give more neighbours",
             field="loop")
     return Checked(len(base.rounds), neighbours, furthest)
+
+
+def _is_alike(make: Any, loop: Any, dataset: Any, base: "Run", options: Dict[str, Any]) -> bool:
+    """Whether the sums are the same with other random numbers: else those of a record would be
+    another one's where a record comes before it."""
+    try:
+        other = run(make, loop, dataset, like=base, place=0, factor=math.inf, reseeded=True,
+                    **options)
+    except Exception:
+        return False
+    return all(torch.equal(one, two) for a, b in zip(base.rounds, other.rounds)
+               for one, two in zip(a.sums, b.sums))
 
 
 def _same_kept(other: "Run", base: "Run", where: str) -> None:
@@ -200,9 +227,9 @@ class Run:
     """One run of a loop: its rounds, and what it kept. It sees every call of the library."""
 
     def __init__(self, like: Optional["Run"], seed: int, samples_seed: int, place: Optional[int],
-                 factor: float) -> None:
+                 factor: float, in_front: bool) -> None:
         self.like, self.seed, self.samples_seed = like, seed, samples_seed
-        self.changed, self.factor = place, factor
+        self.changed, self.factor, self.in_front = place, factor, in_front
         self.rounds: List[_Round] = []
         self.samplers: List[_Sampler] = []
         self.privatizers: List[_Privatizer] = []
@@ -266,7 +293,13 @@ class Run:
         sampler = self._made(arguments[0])
         _client.call_library("sampler_draw", *arguments)
         sample, size = arguments[1]._obj, arguments[2]._obj
-        sampler.draws.append(sample[:size.value] if size.value else [])
+        drawn = sample[:size.value] if size.value else []
+        sampler.draws.append(drawn)
+        if self.in_front:  # the record that the data has in front is drawn where it was the last
+            last = self.changed or 0
+            moved = sorted(0 if at == last else at + (at < last) for at in drawn)
+            for index, at in enumerate(moved):
+                sample[index] = at
 
     def _privatizer_create(self, arguments: Sequence[Any]) -> None:
         _client.call_library("privatizer_create", *arguments)
@@ -446,16 +479,19 @@ class Run:
 
 def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         like: Optional[Run] = None, seed: int = 0, samples_seed: Optional[int] = None,
-        place: Optional[int] = None, factor: float = 0.0, **recorder: Any) -> Run:
+        place: Optional[int] = None, factor: float = 0.0, in_front: bool = False,
+        reseeded: bool = False, **recorder: Any) -> Run:
     """One run of a loop, with the samples and the releases of the run `like`, if there is one.
 
     place: of the record that differs from that run's data, None if none does
     factor: how many times a query's bound that record may change its sum; infinite for any other
         data
+    in_front: that record is the first of this run's data, in the place of the last
+    reseeded: with other random numbers from the loop on
     """
     if like is not None:
         seed, samples_seed = like.seed, like.samples_seed
-    seen = Run(like, seed, seed if samples_seed is None else samples_seed, place, factor)
+    seen = Run(like, seed, seed if samples_seed is None else samples_seed, place, factor, in_front)
     folder = tempfile.mkdtemp(prefix="dpledger-check-")
     printed = io.StringIO()
     try:
@@ -464,6 +500,8 @@ def run(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         try:
             with _same_randomness(seed), _no_dropout(), _printed_to(printed):
                 model = copy.deepcopy(make) if isinstance(make, torch.nn.Module) else make()
+                if reseeded:
+                    _seed(seed + 1)
                 _client.observer = seen
                 try:
                     kept = loop(model, dataset, ledger)
@@ -514,19 +552,19 @@ def _let_go(failed: Optional[BaseException]) -> None:
         failed = failed.__cause__ or failed.__context__
 
 
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if numpy:
+        numpy.random.seed(seed % 2 ** 32)
+
+
 @contextlib.contextmanager
 def _same_randomness(seed: int) -> Iterator[None]:
     """torch, numpy and random begin with `seed`, and go on afterwards as if nothing had been."""
-    try:
-        import numpy
-    except ImportError:
-        numpy = None  # type: ignore[assignment]
     were = random.getstate(), numpy.random.get_state() if numpy else None
     with torch.random.fork_rng(devices=[]):
-        random.seed(seed)
-        torch.manual_seed(seed)
-        if numpy:
-            numpy.random.seed(seed % 2 ** 32)
+        _seed(seed)
         try:
             yield
         finally:
@@ -683,19 +721,19 @@ class _Data:
         found = [column[order] for column in self.columns]
         yield EXCHANGED, self._shaped(list(_loud(tuple(found), tuple(found), factor)))
 
-    def take(self, size: int, record: Any = None, at: int = 0) -> Any:
+    def take(self, size: int, record: Any = None, at: int = 0, instead: bool = True) -> Any:
         """The same kind of data set with the first `size` records, and `record`, if one is given,
-        in place `at`."""
+        in place `at`: instead of the one there, or before it."""
         if self.columns is None:
             records = [("at", place) for place in range(size)]
             if record is not None:
-                records[at:at + 1] = [("is", record)]
+                records[at:at + instead] = [("is", record)]
             if isinstance(self.dataset, list):
                 return [self.dataset[value] if kind == "at" else value for kind, value in records]
             return _View(self.dataset, records)
         found = [column[:size] for column in self.columns]
         if record is not None:
-            found = [_joined([rows[:at], row, rows[at + 1:]]) for rows, row in zip(found, record)]
+            found = [_joined([rows[:at], row, rows[at + instead:]]) for rows, row in zip(found, record)]
         return self._shaped(found)
 
     def _shaped(self, found: List[Any]) -> Any:
@@ -710,7 +748,6 @@ class _Data:
 def _joined(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], torch.Tensor):
         return torch.cat(list(parts))
-    import numpy
     return numpy.concatenate(parts)
 
 

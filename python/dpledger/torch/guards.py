@@ -5,8 +5,8 @@ weight moves.
 Before and after each forward pass of a watched model its parameters and buffers are compared: which
 tensors they are, and how often those were written (`_version`). Some kernels write without counting
 (running statistics of torch's own normalisations, all through `.data`), so values are compared too,
-at passes 1, 2, 4, 8 and so on. What was written is put back: buffers always, parameters at those
-passes.
+at passes 1, 2, 4, 8 and so on. So they are once more before the step that takes the gradients of
+the pass. What was written is put back: buffers always, parameters at those passes.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import torch
 from ..errors import InvalidArgument, WrongType
 
 _MOST_NODES = 10000  # of a loss's graph that are looked at
-WEIGHTED = "mean of weighted classes"
+WEIGHTED, IGNORING = "mean of weighted classes", "mean of what is not ignored"
 
 
 class _Entered:
@@ -52,6 +52,10 @@ class _Left(_Entered):
             found.left(output)
 
 
+# Tensors: where each is, its version and, if it is kept, a copy.
+_States = List[Tuple[Dict[str, Any], str, torch.Tensor, int, Optional[torch.Tensor]]]
+
+
 class Watch:
     """Over one model, to which it refers weakly: see `watch`."""
 
@@ -59,10 +63,9 @@ class Watch:
         self._model = weakref.ref(model)
         self.users, self.public = 0, set()  # type: int, Set[str]
         self.loss_reduction: Optional[str] = None
-        # Of the forward pass that is going on: each tensor with its place, its version and, if it
-        # is kept, a copy.
-        self.before: Optional[List[Tuple[Dict[str, Any], str, torch.Tensor, int,
-                                         Optional[torch.Tensor]]]] = None
+        # Of the forward pass that is going on.
+        self.before: Optional[_States] = None
+        self.since: Optional[_States] = None  # of the last one, until its step
         self._passes = 0
         self._by_value = False
         self._tables: List[Tuple[Dict[str, Any], int]] = []  # of parameters, or (1) of buffers
@@ -123,12 +126,23 @@ class Watch:
         if self._by_value and self.loss_reduction is not None:
             for tensor in _tensors(output):
                 if tensor.requires_grad:
-                    tensor.register_hook(_Reduction(self.loss_reduction))
+                    tensor.register_hook(_Reduction(self.loss_reduction, tensor.detach()))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""
         before, self.before = self.before, None
-        found = [state for state in before or () if state[0].get(state[1]) is not state[2]
+        if before is not None:
+            self.since = before
+            self._refuse(before, "a forward pass writes %s of %s")
+
+    def check_since(self) -> None:
+        """The same of what was written between the last pass and the step on it."""
+        since, self.since = self.since, None
+        if since is not None:
+            self._refuse(since, "%s of %s was written between its backward pass and this step")
+
+    def _refuse(self, states: _States, words: str) -> None:
+        found = [state for state in states if state[0].get(state[1]) is not state[2]
                  or _version(state[2]) != state[3]
                  or (self._by_value and state[4] is not None and not _same(state[2], state[4]))]
         model = self._model()
@@ -144,18 +158,21 @@ class Watch:
                     table[key] = tensor
                     if value is not None:
                         tensor.data = value.clone()  # it may have another size by now
+                self.since = None
                 raise InvalidArgument(
-                    "model: a forward pass writes %s of %s, and so puts records into the "
-                    "model without noise: %s" % (name, type(part).__name__, _instead(part, name)),
-                    field="model")
+                    "model: %s, and so puts records into the model without noise: %s"
+                    % (words % (name, type(part).__name__), _instead(part, name)), field="model")
 
 
 def _instead(part: Any, name: str) -> str:
+    if name.split(".")[-1] in part._parameters and getattr(part, "max_norm", None) is None:
+        return ("if it is stepped by another optimizer, let its PrivateOptimizer alone step it; "
+                "else write it between steps")
     if getattr(part, "max_norm", None) is not None:
         return "make it with max_norm=None"
     if getattr(part, "track_running_stats", False):
         return "make it with track_running_stats=False"
-    return ("keep it out of the forward pass. If what is written depends on no record (a "
+    return ("write it between steps. If what is written depends on no record (a "
             "counter, the vectors of spectral normalisation): PrivateOptimizer(..., "
             "model=model, public_state=[%r])" % name)
 
@@ -209,9 +226,11 @@ def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
 
 
 def check_state() -> None:
-    """Refuses state that was written since a pass of a watched model, or of a part of it, began."""
+    """Refuses state that was written since a pass of a watched model, or of a part of it, began;
+    and until the step that asks."""
     for found in list(_WATCHES.values()):
         found.check()
+        found.check_since()
 
 
 def names() -> Dict[int, str]:
@@ -252,19 +271,23 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 class _Reduction:
     """A hook on an output's gradient, which compares how the loss is reduced with what was said.
     Per-example gradients cannot show it: by a constant factor all of them are right. It holds no
-    tensor, so that no graph is kept."""
+    tensor with a graph, so that none is kept."""
 
-    def __init__(self, said: str) -> None:
-        self.said = said
+    def __init__(self, said: str, output: torch.Tensor) -> None:
+        self.said, self.output = said, output
 
-    def __call__(self, _: torch.Tensor) -> None:
+    def __call__(self, gradient: torch.Tensor) -> None:
         for loss in _losses():
             found = reduction_of(loss)
-            if found == WEIGHTED:
+            if found == "mean" and _ignores(loss, self.output, gradient):
+                found = IGNORING
+            if found in (WEIGHTED, IGNORING):
                 raise InvalidArgument(
-                    "loss_reduction: the loss is a mean over the weights of the batch's classes, "
-                    "so that a row depends on the other records: take "
-                    'reduction="none" and then .mean(), or the sum', field="loss_reduction")
+                    "loss_reduction: the loss is a mean over %s, so that a row depends on the "
+                    'other records: take reduction="none" and then .mean(), or the sum'
+                    % ("the weights of the batch's classes" if found == WEIGHTED else
+                       "those labels of the batch that are not ignored (ignore_index)"),
+                    field="loss_reduction")
             if found is not None and found != self.said:
                 raise InvalidArgument(
                     'loss_reduction: is "%s", but the loss is a %s over examples: each '
@@ -272,6 +295,39 @@ class _Reduction:
                     'per_example(model, loss_reduction="%s")'
                     % (self.said, found, "times" if self.said == "mean" else "over", found),
                     field="loss_reduction")
+
+
+def _below(node: Any) -> Any:
+    """What a node is of, but for other views of it; None if that cannot be told."""
+    below = node.next_functions[0][0]
+    while below is not None and "View" in below.name():
+        below = below.next_functions[0][0]
+    return below
+
+
+def _ignores(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) -> bool:
+    """Whether the loss is a cross entropy that leaves out labels of its mean: their outputs'
+    gradient is 0 over all classes, as another one's is only if it is as good as certain."""
+    node: Any = loss.grad_fn
+    while node is not None and not node.name().startswith("NllLoss"):
+        following = [one for one, _ in node.next_functions if one is not None]
+        node = following[0] if len(following) == 1 else None  # a view of it, say
+    if (node is None or node._saved_reduction != 1 or gradient.dim() < 2 or not gradient.numel()
+            or gradient.dtype == torch.float16):  # which rounds to 0
+        return False
+    inner = _below(node)
+    of_scores = inner is not None and inner.name().startswith("LogSoftmax")
+    classes = -1
+    if node.name().startswith("NllLoss2D"):
+        if not of_scores or gradient.dim() < 3:
+            return False
+        before = _below(inner)
+        moved = before is not None and before.name().startswith(("Transpose", "Permute"))
+        classes = -1 if moved else 1
+    left_out = (gradient == 0).all(dim=classes)
+    if of_scores:
+        left_out &= output.float().softmax(classes).amax(classes) < 0.999
+    return bool(left_out.any())
 
 
 def _losses() -> List[torch.Tensor]:
