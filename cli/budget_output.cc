@@ -12,8 +12,8 @@ namespace {
 std::string EventText(const v1::Event& event) {
   if (!event.has_rounds()) return events::MessageToJson(event.mechanism());
   const v1::RoundsEvent& rounds = event.rounds();
-  std::string text =
-      absl::StrCat(rounds.count(), " rounds, ", events::MessageToJson(rounds.scheme()));
+  std::string text = absl::StrCat(Counted(rounds.count(), "round", "rounds"), ", ",
+                                  events::MessageToJson(rounds.scheme()));
   for (const v1::SumQuery& query : rounds.queries()) {
     absl::StrAppend(&text, ", noise multiplier ",
                     TextNear(query.noise_stddev() / query.l2_norm_bound()));
@@ -45,8 +45,8 @@ std::string PaceText(const v1::ComputeBudgetResponse& answer) {
   if (!answer.has_pace()) return "";
   if (answer.spending().spent() >= answer.spending().bound()) return "it is full";
   if (!pace.has_runs_out()) return "not full in 100 years";
-  return absl::StrCat("full on ", DayText(pace.runs_out()), "; on ", DayText(pace.since()), " ",
-                      TextUp(pace.spent_before()), " was granted");
+  return absl::StrCat("full on ", DayText(pace.runs_out()), "; ", TextUp(pace.spent_before()),
+                      " had been granted by ", DayText(pace.since()));
 }
 
 }  // namespace
@@ -59,8 +59,10 @@ std::string PlanText(const v1::BudgetGrant& grant) {
 
 std::string WhyNot(const v1::ComputeBudgetResponse& answer) {
   if (answer.budget().state() == v1::SEALED) return ": the budget is sealed";
-  if (answer.retired_block() == 0) return "";
-  return absl::StrCat(": block ", answer.retired_block(), " is retired");
+  return absl::StrCat(answer.overspent_size() > 0 ? ": the budget is overspent" : "",
+                      answer.retired_block() > 0
+                          ? absl::StrCat(": block ", answer.retired_block(), " is retired")
+                          : "");
 }
 
 std::string ToText(const v1::ComputeBudgetResponse& answer) {

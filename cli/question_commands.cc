@@ -38,6 +38,7 @@ void AddEpsilon(flags::App& app, Command& chosen) {
                  Epsilon, chosen);
   AddReal(command, "--delta", flags.given, kBelowOne, "in [0, 1)")->required();
   flags.question.AddTo(command);
+  flags.question.AddAsPlanned(command);
 }
 
 void AddDelta(flags::App& app, Command& chosen) {
@@ -50,6 +51,7 @@ void AddDelta(flags::App& app, Command& chosen) {
                  Delta, chosen);
   AddReal(command, "--epsilon", flags.given, kFiniteNotNegative, "finite and >= 0")->required();
   flags.question.AddTo(command);
+  flags.question.AddAsPlanned(command);
 }
 
 // ---- tuning ----

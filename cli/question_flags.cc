@@ -253,6 +253,9 @@ void QuestionFlags::AddTo(flags::App& app) {
                 "else");
   AddReal(app, "--relative-gap", relative_gap, kRelativeGap,
           "wanted width of the interval over its upper bound; default 1e-4");
+}
+
+void QuestionFlags::AddAsPlanned(flags::App& app) {
   app.add_flag("--as-planned", as_planned,
                "what adaptive runs, and runs that nothing bounds together, would cost had they "
                "been one plan made without looking at outputs; no guarantee");

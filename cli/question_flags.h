@@ -73,6 +73,7 @@ struct QuestionFlags {
   bool as_planned = false;
 
   void AddTo(flags::App& app);
+  void AddAsPlanned(flags::App& app);  // for epsilon and delta
   bool HasSubject() const;
   // Throws flags::ValidationError unless the flags name a subject: a run by its flags or an event
   // file; ledgers of a server or at rest, or a data set there; or both, then together.

@@ -130,6 +130,7 @@ absl::StatusOr<v1::AuditClaimResponse> Answer(const Subject& subject,
                                               const v1::AuditClaimRequest& request,
                                               const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(v1::AuditClaimResponse response, Bound(request));
+  RETURN_IF_ERROR(CheckNotPlanned(request.options()));
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(
       const accountant::Answer claimed,

@@ -88,6 +88,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerParameters(const Subject& spent,
                                                        const v1::CalibrateRequest& request,
                                                        const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(const accountant::Unknown unknown, UnknownFromProto(request.solve()));
+  RETURN_IF_ERROR(CheckNotPlanned(request.options()));
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(spent, request.options(), limits));
   const accountant::CalibrationTarget target{request.epsilon(), request.delta(),
                                              question.neighbours, spent.history};
@@ -132,6 +133,7 @@ absl::StatusOr<v1::CalibrateResponse> AnswerHole(const Subject& spent,
   Subject subject = spent;
   subject.entries += static_cast<uint64_t>(request.events_size());
   ASSIGN_OR_RETURN(subject.history, filled(hole.start()));
+  RETURN_IF_ERROR(CheckNotPlanned(request.options()));
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   accountant::Family family;
   family.at = [&](double x) -> absl::StatusOr<accountant::Composition> {

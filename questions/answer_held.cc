@@ -208,6 +208,11 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
   details.add_warnings(
       "the number is that of the declared filter's whole bound; what was spent of it is no "
       "guarantee");
+  if (std::any_of(subject.held.begin(), subject.held.end(), [](const HeldLedger& ledger) {
+        return ledger.alone && (ledger.is_budget || !ledger.budget.empty());
+      })) {
+    details.add_warnings(kBudgetNotChecked);
+  }
   ASSIGN_OR_RETURN(const accountant::filter::Filter total,
                    accountant::filter::Compose(FiltersOf(subject.held)));
   if (std::any_of(details.filter_spending().begin(), details.filter_spending().end(),

@@ -117,6 +117,7 @@ absl::StatusOr<v1::ComputeProfileResponse> Answer(const Subject& subject,
                                                   const v1::ComputeProfileRequest& request,
                                                   const accountant::Limits& limits) {
   RETURN_IF_ERROR(CheckAsked(request));
+  RETURN_IF_ERROR(CheckNotPlanned(request.options()));
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   const accountant::Composition& composition = question.composition;
   const accountant::Options& options = question.options;

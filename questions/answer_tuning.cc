@@ -57,6 +57,7 @@ absl::StatusOr<v1::ComputeTuningCostResponse> Answer(const Subject& subject,
                                                      const v1::ComputeTuningCostRequest& request,
                                                      const accountant::Limits& limits) {
   ASSIGN_OR_RETURN(const accountant::Trials trials, TrialsFromProto(request.trials()));
+  RETURN_IF_ERROR(CheckNotPlanned(request.options()));
   ASSIGN_OR_RETURN(ResolvedQuestion question, Ask(subject, request.options(), limits));
   ASSIGN_OR_RETURN(const accountant::TuningCost cost,
                    accountant::ComputeTuningCost(question.composition, request.delta(), trials,

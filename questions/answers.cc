@@ -257,10 +257,10 @@ void SayGuarantee(double bound, double delta, const accountant::History& history
   details.set_guarantee(GuaranteeOf(details, bound, asked));
 }
 
-absl::Status CheckKept(const v1::AccountingOptions& options) {
+absl::Status CheckNotPlanned(const v1::AccountingOptions& options) {
   if (!options.as_planned()) return absl::OkStatus();
   return FieldError("options.as_planned",
-                    "is for questions: its number is no guarantee to be kept");
+                    "is for epsilon and delta alone: its number is no guarantee to build on");
 }
 
 std::string Version() { return DPLEDGER_VERSION; }
@@ -292,6 +292,10 @@ absl::StatusOr<SpentAndPlanned> Find(const Subject& subject, const v1::Accountin
                                      double at, const accountant::Limits& limits,
                                      const Ways& ways) {
   const bool as_planned = options.as_planned();
+  if (as_planned && subject.has_budget) {
+    return FieldError("options.as_planned",
+                      "is of what runs did: of a budget ask about its runs, or its data set");
+  }
   if (!subject.no_common_bound.ok() && !as_planned) {
     ASSIGN_OR_RETURN(ResolvedQuestion question, AskOdometer(subject, options, limits));
     ASSIGN_OR_RETURN(const accountant::Answer answer,

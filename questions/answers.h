@@ -54,6 +54,7 @@ struct Subject {
   // not: FAILED_PRECONDITION (PLAN_NOT_INDEPENDENT, PARAMETERS_DIFFER, ADAPTIVE_NOT_ANALYSED naming
   // the ledger, or FILTERS_DIFFER). Then `parameters` is ADAPTIVE.
   absl::Status no_common_bound;
+  bool has_budget = false;  // among the ledgers
   // From the gathering, e.g. a writer that may hold undelivered events.
   std::vector<std::string> warnings;
   // From the gathering, e.g. that a copied ledger is worth as much as the checkpoint that it names.
@@ -64,9 +65,9 @@ struct Subject {
 // ledgers, ε and δ are those of their declared filters (FAILED_PRECONDITION, reason FILTER_CROSSED,
 // once one is crossed); all other questions about ADAPTIVE ones are refused (FAILED_PRECONDITION,
 // reason ADAPTIVE_NOT_ANALYSED). For ledgers without a common bound, ε and δ are an odometer's, and
-// all other questions are refused with `no_common_bound`. Asked `as_planned`, all of these are
-// answered like FIXED ones, and say that it is no guarantee. The request's own `subject` is not
-// read.
+// all other questions are refused with `no_common_bound`. Asked `as_planned`, ε and δ of these are
+// those of FIXED ones, and say that they are no guarantee; of budgets they are refused. The
+// request's own `subject` is not read.
 absl::StatusOr<v1::ComputeEpsilonResponse> Answer(const Subject& subject,
                                                   const v1::ComputeEpsilonRequest& request,
                                                   const accountant::Limits& limits);
@@ -94,9 +95,21 @@ absl::StatusOr<v1::CalibrateResponse> AnswerAlone(const v1::CalibrateRequest& re
 absl::StatusOr<v1::AuditClaimResponse> AnswerAlone(const v1::AuditClaimRequest& request,
                                                    const accountant::Limits& limits);
 
-// INVALID_ARGUMENT for options under which a number says nothing of what was released: statements
-// and recomputations keep none such.
-absl::Status CheckKept(const v1::AccountingOptions& options);
+// INVALID_ARGUMENT for options that questions about ε and δ alone take, as their number says
+// nothing of what was released.
+absl::Status CheckNotPlanned(const v1::AccountingOptions& options);
+
+// The warning of an answer about a budget, or a run under one, of another server: nothing shows
+// that all of its runs kept to their grants.
+inline constexpr char kBudgetNotChecked[] =
+    "BUDGET: whether each run under the budget kept to what it was granted is not known here, and "
+    "the number holds only then: `dpledger budget verify` takes the bundles of all";
+
+// Why a caller gets no total of a data set some of whose ledgers are not theirs to see.
+inline constexpr char kNotAllYours[] = "DATASET_NOT_ALL_YOURS";
+inline constexpr char kNotAllYoursText[] =
+    "dataset: there are ledgers over it that you may not ask about, and an answer without them "
+    "would be too low";
 
 // Why nothing is said of a budget one of whose runs has spent that (reason BUDGET_EXCEEDED).
 absl::Status Overspent(const v1::FilterSpending& spending);

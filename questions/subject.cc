@@ -322,6 +322,7 @@ absl::StatusOr<Subject> SubjectOf(const std::vector<Lineage>& lineages,
     const LedgerPart& own = lineage[0];
     RETURN_IF_ERROR(CheckComposes(lineages[0][0], own, options.group_size));
     const v1::Declaration& declaration = own.declaration();
+    result.has_budget = result.has_budget || declaration.kind() == v1::BUDGET;
     result.adjacency = declaration.adjacency();
     result.parameters = declaration.parameters();
     if (declaration.has_filter()) {

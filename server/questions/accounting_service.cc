@@ -43,10 +43,8 @@ absl::StatusOr<questions::Subject> AccountingService::OverDataset(
   std::erase_if(ledgers, IsOfServer);  // they say nothing of any data
   for (const std::string& ledger : ledgers) {
     if (may_ask_(call.caller, ledger)) continue;
-    return WithReason(absl::PermissionDeniedError(
-                          "dataset: there are ledgers over it that you may not ask about, and an "
-                          "answer without them would be too low"),
-                      {"DATASET_NOT_ALL_YOURS", {{"field", "dataset"}}});
+    return WithReason(absl::PermissionDeniedError(questions::kNotAllYoursText),
+                      {questions::kNotAllYours, {{"field", "dataset"}}});
   }
   if (ledgers.empty()) {
     return WithReason(absl::NotFoundError(absl::StrCat(
@@ -104,6 +102,14 @@ absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(
   ASSIGN_OR_RETURN(v1::ComputeBudgetResponse response,
                    questions::AnswerBudget(lineage[0].part(), request, limits, &budget_uses_));
   AddRuns(call, response);
+  // As a grant is answered: but for those that it is to set right, none fits.
+  if (request.plan_size() > 0 &&
+      std::any_of(response.overspent().begin(), response.overspent().end(),
+                  [&](const std::string& run) { return run != request.ledger(); })) {
+    response.set_fits(false);
+    response.clear_rounds_left();
+    response.clear_with_more_noise();
+  }
   // Without a pace the answer is an answer.
   if (const absl::Status known = AddPace(lineage, limits, response); !known.ok()) {
     response.clear_pace();

@@ -90,7 +90,7 @@ absl::Status RecomputeService::CheckStart(const v1::StartRecomputeRequest& reque
   if (request.options().parameters() != v1::PARAMETERS_UNSPECIFIED) {
     return FieldError("options.parameters", "is for events alone; every ledger declares its own");
   }
-  RETURN_IF_ERROR(questions::CheckKept(request.options()));
+  RETURN_IF_ERROR(questions::CheckNotPlanned(request.options()));
   if (!request.answered_before_version().empty()) {
     RETURN_IF_ERROR(PartsOfVersion(request.answered_before_version()).status());
   }

@@ -35,7 +35,7 @@ constexpr size_t kMostIssuerBytes = 256;
 
 absl::Status CheckRequest(const v1::GetStatementRequest& request) {
   RETURN_IF_ERROR(events::CheckNoUnknownFields(request));
-  RETURN_IF_ERROR(questions::CheckKept(request.options()));
+  RETURN_IF_ERROR(questions::CheckNotPlanned(request.options()));
   if (request.has_ledger()) return events::CheckLedgerName("ledger", request.ledger());
   if (!request.has_dataset()) return FieldError("ledger", "must be given, or a dataset");
   if (request.up_to_sequence() != 0) {

@@ -115,8 +115,8 @@ class Samples(unittest.TestCase):
                  lambda: exact.PoissonBatchSampler(10, 0.1, steps=1, recorder="x")),
                 ("dataset: has more records than the sampler's population of 150", ValueError,
                  lambda: exact.data_loader(points(), exact.PoissonBatchSampler(150, 0.1, steps=1))),
-                ("dataset: has another number of records, but a ShuffledBatchSampler makes samples of a "
-                 "public size from exactly 250",
+                ("dataset: has another number of records, but a ShuffledBatchSampler makes samples "
+                 "of a public size from exactly 250",
                  ValueError,
                  lambda: exact.data_loader(points(), exact.ShuffledBatchSampler(250, 5))),
                 ("dataset: has another number of records than the data set that the sampler "

@@ -126,6 +126,11 @@ TEST_F(BudgetTest, EnforcesMoreThanTheSameEventsWouldCostAsOnePlan) {
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_EQ(planned->details().regime(), v1::AS_PLANNED);
   EXPECT_NEAR(planned->epsilon().upper(), 5.451, 1e-3);
+  // What budgets set aside would be there twice.
+  together.add_ledgers(LedgerName("budget"));
+  EXPECT_TRUE(IsError(questions::Answer(rig_.Gather(together), request, {}).status(),
+                      absl::StatusCode::kInvalidArgument, "INVALID_FIELD",
+                      "options.as_planned: is of what runs did"));
 }
 
 }  // namespace

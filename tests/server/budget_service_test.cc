@@ -79,9 +79,12 @@ class BudgetServiceTest : public ::testing::Test {
     if (!missing.empty()) request.add_missing_writers(missing);
     return Call(server_.ledgers(), &v1::LedgerService::Stub::SealLedger, request);
   }
-  v1::ComputeBudgetResponse Ask() {
+  // `rounds`: of a plan, for that run if it is named.
+  v1::ComputeBudgetResponse Ask(uint64_t rounds = 0, const std::string& run = "") {
     v1::ComputeBudgetRequest request;
     request.set_budget(NameOf("b"));
+    if (rounds > 0) *request.add_plan() = Gaussians(rounds);
+    if (!run.empty()) request.set_ledger(NameOf(run));
     v1::ComputeBudgetResponse response;
     EXPECT_TRUE(IsOk(Call(server_.accounting(), &v1::AccountingService::Stub::ComputeBudget,
                           request, &response)));
@@ -165,6 +168,9 @@ TEST_F(BudgetServiceTest, OverspentByLateEntriesItPromisesNothingAndGrantsNothin
     Append(late, 10, /*late=*/true);
     testing::AwaitThat([&] { return Ask().overspent_size() == 1; });
     EXPECT_THAT(Ask().overspent(), ElementsAre(NameOf(late)));
+    // As a grant is answered: not to another run, and to that one if it is enough.
+    EXPECT_FALSE(Ask(1, absl::StrCat("other-", late)).fits());
+    EXPECT_TRUE(Ask(60, late).fits());
     EXPECT_THAT(Listed("remaining < 0"), ElementsAre(NameOf(late)));
 
     grpc::Status status;

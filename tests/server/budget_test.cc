@@ -482,6 +482,11 @@ TEST_F(BudgetTest, CopiesAreUnderNoBudgetOfThisServer) {
   };
   import("copy", "a");
   import("budget-copy", "budget");
+  // What the others under it did, nobody here knows.
+  EXPECT_THAT(rig_.Answer({"budget-copy"}).details().warnings(),
+              ::testing::Contains(questions::kBudgetNotChecked));
+  EXPECT_THAT(rig_.Answer({"budget"}).details().warnings(),
+              ::testing::Not(::testing::Contains(questions::kBudgetNotChecked)));
   EXPECT_EQ(rig_.Answer({"a"}).epsilon().upper(), 4);
   EXPECT_EQ(rig_.Answer({"a", "budget"}).epsilon().upper(), 4);
   EXPECT_DOUBLE_EQ(rig_.Answer({"a", "copy"}).epsilon().upper(), 8);

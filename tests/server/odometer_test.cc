@@ -137,17 +137,17 @@ TEST_F(OdometerTest, AsPlannedIsTheNumberOfTheSameEvents) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->details().regime(), v1::FIXED_PLAN);
   EXPECT_THAT(plan->details().guarantee(), HasSubstr("Differential privacy of one"));
-  // Other questions have an answer as well, which says the same.
+  // Other questions have none.
   const auto profile = questions::Answer(
       Subject({"held"}),
       accountant::FromText<v1::ComputeProfileRequest>("epsilons: 1 options { as_planned: true }"),
       {});
-  ASSERT_TRUE(profile.ok()) << profile.status();
-  EXPECT_EQ(profile->details().regime(), v1::AS_PLANNED);
+  EXPECT_TRUE(IsError(profile.status(), StatusCode::kInvalidArgument, "INVALID_FIELD",
+                      "options.as_planned: is for epsilon and delta alone"));
   v1::AccountingOptions options;
-  EXPECT_TRUE(questions::CheckKept(options).ok());
+  EXPECT_TRUE(questions::CheckNotPlanned(options).ok());
   options.set_as_planned(true);
-  EXPECT_EQ(questions::CheckKept(options).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(questions::CheckNotPlanned(options).code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(OdometerTest, EntriesThatForksShareCountOnce) {

@@ -353,7 +353,7 @@ TEST_F(StatementTest, RefusesWrongRequests) {
   EXPECT_TRUE(
       IsFieldError(Ask(kAskOne + " options { method: 77 }"), "options.method", "enum number 77"));
   EXPECT_TRUE(IsFieldError(Ask(kAskOne + " options { as_planned: true }"), "options.as_planned",
-                           "no guarantee to be kept"));
+                           "no guarantee to build on"));
   EXPECT_EQ(Ask("ledger: 'projects/p/ledgers/none'").error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(Ask("dataset: 'none'").error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(Ask(kAskOne + " up_to_sequence: 9").error_code(), StatusCode::OUT_OF_RANGE);

@@ -733,7 +733,8 @@ class _Data:
             return _View(self.dataset, records)
         found = [column[:size] for column in self.columns]
         if record is not None:
-            found = [_joined([rows[:at], row, rows[at + instead:]]) for rows, row in zip(found, record)]
+            found = [_joined([rows[:at], row, rows[at + instead:]])
+                     for rows, row in zip(found, record)]
         return self._shaped(found)
 
     def _shaped(self, found: List[Any]) -> Any:
