@@ -46,7 +46,7 @@ constexpr char kOpenWriters[] =
     "They never said that they had released no more than the record holds. Ask who ran them.";
 constexpr char kNoTotal[] = "The total is at least that of the largest single run.";
 constexpr char kNearlySpent[] =
-    "Soon nothing more fits: decide whether to end, or to ask for more.";
+    "Soon nothing more fits, and its bound is for ever: decide what the rest is for.";
 constexpr char kAlike[] =
     "If they are one data set, their runs are counted apart, and each total says too little.";
 constexpr char kSilentText[] =

@@ -15,6 +15,7 @@
 #include "events/names.h"
 #include "events/unknown_fields.h"
 #include "google/protobuf/util/time_util.h"
+#include "questions/answers.h"
 #include "server/own_ledgers/own_ledgers.h"
 #include "server/summaries/attention.h"
 #include "server/summaries/list_token.h"
@@ -128,6 +129,16 @@ struct DatasetRows {
   }
 };
 
+// As ComputeEpsilon refuses it.
+void RefuseTotal(v1::DatasetSummary& dataset) {
+  dataset.clear_epsilon();
+  dataset.clear_delta();
+  dataset.clear_largest();
+  dataset.clear_regime();
+  dataset.mutable_refusal()->set_reason(questions::kNotAllYours);
+  dataset.mutable_refusal()->set_message(questions::kNotAllYoursText);
+}
+
 }  // namespace
 
 ListingService::ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTotals* totals,
@@ -215,7 +226,8 @@ std::vector<DamagedLedger> ListingService::DamagedOf(const std::string& parent,
 }
 
 absl::Status ListingService::ForEachVisible(const std::string& parent, const std::string& after,
-                                            const CallContext& call, const Take& take) const {
+                                            const CallContext& call, const Take& take,
+                                            const Hide& hide) const {
   LedgerRows rows;
   std::string last = after;
   do {
@@ -227,7 +239,10 @@ absl::Status ListingService::ForEachVisible(const std::string& parent, const std
     if (!rows.empty()) last = rows.back()->name();
     for (size_t i = 0; i < rows.size(); ++i) {
       FetchAhead(rows, i);
-      if (!may_list_(call.caller, rows[i]->name())) continue;
+      if (!may_list_(call.caller, rows[i]->name())) {
+        if (hide) hide(*rows[i]);
+        continue;
+      }
       if (!take(rows[i])) return absl::OkStatus();
     }
   } while (rows.size() == kLooked);
@@ -240,12 +255,15 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
 
   std::map<std::string, DatasetRows> by_name;
-  RETURN_IF_ERROR(
-      ForEachVisible(request.parent(), "", call, [&](const std::shared_ptr<const LedgerRow>& row) {
+  std::set<std::string> in_part;  // data sets that have ledgers which the caller may not list
+  RETURN_IF_ERROR(ForEachVisible(
+      request.parent(), "", call,
+      [&](const std::shared_ptr<const LedgerRow>& row) {
         if (IsOfServer(row->name())) return true;  // it says nothing of any data
         by_name[row->declaration().dataset()].Add(row);
         return true;
-      }));
+      },
+      [&](const LedgerRow& row) { in_part.insert(row.declaration().dataset()); }));
   v1::ListDatasetsResponse response;
   std::vector<LedgerRows> sets;
   std::vector<v1::DatasetSummary> datasets;
@@ -262,7 +280,10 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
     sets.push_back(std::move(it->second.rows));
   }
   totals_.Fill(sets, std::min(call.deadline, absl::Now() + kAwaitTotals), datasets);
-  for (v1::DatasetSummary& dataset : datasets) *response.add_datasets() = std::move(dataset);
+  for (v1::DatasetSummary& dataset : datasets) {
+    if (in_part.count(dataset.name()) > 0) RefuseTotal(dataset);
+    *response.add_datasets() = std::move(dataset);
+  }
   *response.mutable_server_time() =
       TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
   return response;

@@ -93,11 +93,13 @@ class ListingService {
 
  private:
   friend class LedgerWatch;
-  // Those of `parent` after `after` that the caller may list, in order, while `take` says true.
-  // DEADLINE_EXCEEDED, CANCELLED.
+  // Those of `parent` after `after` that the caller may list, in order, while `take` says true;
+  // others go to `hide`, if there is one. DEADLINE_EXCEEDED, CANCELLED.
   using Take = std::function<bool(const std::shared_ptr<const LedgerRow>& row)>;
+  using Hide = std::function<void(const LedgerRow& row)>;
   absl::Status ForEachVisible(const std::string& parent, const std::string& after,
-                              const CallContext& call, const Take& take) const;
+                              const CallContext& call, const Take& take,
+                              const Hide& hide = nullptr) const;
   // The damaged ledgers of `parent` that the caller may list; at most kMostDamaged.
   std::vector<DamagedLedger> DamagedOf(const std::string& parent, const CallContext& call) const;
   // Of data sets by name, each with its total or why there is none yet.

@@ -50,7 +50,7 @@ export const cases = {
       const cut = "table.access td[data-label=What] .line";
       const whole = await tab.evaluate((cut) => {
         const cell = document.querySelector(cut);
-        cell.closest("table").style.width = "400px";
+        cell.closest("table").style.width = "200px";
         return cell.innerText;
       }, cut);
       await tab.mouse.move(0, 0); // it may be there since the click on "Sign in"

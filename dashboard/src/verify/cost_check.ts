@@ -111,14 +111,20 @@ export class CostCheck {
     ].join(", ");
     const plan = plannedEpsilon ? `, that of the whole plan in ${shown(plannedEpsilon)}` : "";
     const text = `Recomputed here: ε is in ${shown(epsilon)}${plan} (${terms}).`;
-    if (!answer) return { outcome: "held", text: `${text} ${claim.none}` };
+    // Entries of one ledger do not show what its budget's other runs did.
+    const doubt = (details.warnings ?? []).find((line) => line.startsWith("BUDGET: "));
+    const held = (words: string): Verdict =>
+      doubt
+        ? { outcome: "none", text: `${text} ${words} ${doubt.slice("BUDGET: ".length)}.` }
+        : { outcome: "held", text: `${text} ${words}` };
+    if (!answer) return held(claim.none ?? "");
     const words = (one: ComputeEpsilonResponse) =>
       [one.epsilon ?? {}, one.plannedEpsilon]
         .filter((found) => !!found)
         .map(shown)
         .join(", planned ");
     if (agree(answer.epsilon ?? {}, epsilon) && agree(answer.plannedEpsilon, plannedEpsilon))
-      return { outcome: "held", text: `${text} It agrees with ${who}’s, ${words(answer)}.` };
+      return held(`It agrees with ${who}’s, ${words(answer)}.`);
     return {
       outcome: "failed",
       text: `${text} What ${who} says is another number: ${words(answer)}.`,

@@ -66,14 +66,21 @@ const On = ({ of: resource }: { of: string | undefined }) => (
     )}
   </>
 );
-function What({ of: { refused, administers, reads = [] } }: { of: Access }) {
+function What({ of: { caller, refused, administers, reads = [] } }: { of: Access }) {
+  const isKnown = !!caller;
   if (refused) {
     return (
       <>
         <Chip shape="refused" tone="bad">
           refused
         </Chip>{" "}
-        {refused.permission ? <code>{visible(refused.permission)}</code> : "sign-in"}
+        {refused.permission ? (
+          <code>{visible(refused.permission)}</code>
+        ) : isKnown ? (
+          "a question"
+        ) : (
+          "sign-in"
+        )}
         <On of={refused.resource} />
         {refused.reason && `: ${visible(refused.reason)}`}
         <Times of={refused.count} />

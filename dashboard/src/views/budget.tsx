@@ -51,7 +51,7 @@ function Pace({ of: pace, isFull }: { of: BudgetPace; isFull: boolean }) {
   const day = (time: string | undefined) => (time ?? "").slice(0, 10);
   return (
     <p class="muted">
-      {textUp(number(pace.spentBefore))} was granted on {day(pace.since)}.{" "}
+      {textUp(number(pace.spentBefore))} had been granted by {day(pace.since)}.{" "}
       {isFull ? (
         "It is full."
       ) : pace.runsOut ? (

@@ -29,9 +29,10 @@ export const datasetJson = (name: string) =>
   jsonAddress("AccountingService/ComputeEpsilon", ask(name));
 
 function Odometer({ of: rows }: { of: Row[] }) {
-  const undeclared = rows.filter(({ ledger: { declaration } }) => {
-    return declaration?.parameters === "FIXED" && !declaration.planIndependent;
-  }).length;
+  const declared = rows.map(({ ledger: { declaration } }) => declaration ?? {});
+  const undeclared = declared.filter((one) => !one.planIndependent).length;
+  // Beside an adaptive run it would make none.
+  if (declared.some((one) => one.parameters !== "FIXED")) return null;
   return (
     <>
       {undeclared > 0 && (
@@ -77,8 +78,8 @@ function Total({ request, of: answer, rows }: TotalProps) {
   return (
     <EpsilonBlock epsilon={epsilon} details={details} terms={termsOf(details, delta)}>
       <p class="muted">
-        All {plural(rows.length, "run")} together, if every model and answer is seen. What a fork
-        shares with its parent counts once.
+        {rows.length === 1 ? "Its one run" : `All ${grouped(rows.length)} runs together`}, if every
+        model and answer is seen. What a fork shares with its parent counts once.
       </p>
       {plannedEpsilon && (
         <p class="muted">
@@ -114,7 +115,8 @@ function Largest({ of: rows }: { of: Row[] }) {
   const bound = ({ summary }: Row) => upper(summary?.epsilon);
   const costed = rows.filter(({ summary }) => summary?.epsilon);
   const largest = costed.sort((a, b) => bound(b) - bound(a))[0];
-  if (!largest) return null;
+  // One that has no number may be larger.
+  if (!largest || costed.length < rows.length) return null;
   const { epsilon, delta } = largest.summary!;
   return (
     <p>
@@ -143,7 +145,13 @@ export function Dataset({ name }: { name: string }) {
   const entries = (rows ?? []).reduce((sum, { ledger }) => sum + number(ledger.size), 0);
   const about = rows && (
     <>
-      {plural(rows.length, "run")} on this server; one record is one <OrNames of={units} />.
+      {plural(rows.length, "run")} on this server that you may list
+      {rows.length > 0 && (
+        <>
+          ; one record is one <OrNames of={units} />
+        </>
+      )}
+      .
     </>
   );
   const actions = (

@@ -44,7 +44,8 @@ function Together({ of: dataset }: { of: DatasetSummary }) {
       <strong class="muted">No total</strong>
       {largest?.epsilon && number(ledgerCount) > 1 && (
         <>
-          ; largest single run <EpsilonWords epsilon={largest.epsilon} delta={largest.delta} />
+          ; largest single run with a bound{" "}
+          <EpsilonWords epsilon={largest.epsilon} delta={largest.delta} />
         </>
       )}
       <span class="faint">: {why}</span>
@@ -162,7 +163,9 @@ export function Datasets() {
       <Title
         title="Data sets"
         about={
-          all ? `${what}, by everything recorded on this server: ${counts.join(", ")}.` : `${what}.`
+          all
+            ? `${what}, by all on this server that you may list: ${counts.join(", ")}.`
+            : `${what}.`
         }
         actions={
           <>

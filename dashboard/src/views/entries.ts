@@ -5,7 +5,7 @@ import { fromBase64 } from "../api/bytes";
 import { call, CallError } from "../api/client";
 import { decodeEntry, type Decoded } from "../api/decode";
 import type { Event, MechanismEvent, SamplingScheme, SumQuery } from "../api/types";
-import { amount, grouped, number, textNear } from "../text/numbers";
+import { amount, grouped, number, plural, textNear } from "../text/numbers";
 import { cut, visible } from "../text/names";
 import { adjacencyWords, blocksText, schemeWords, spaced } from "../text/words";
 
@@ -61,7 +61,7 @@ function eventWords({ sampling, sumQuery, rounds, mechanism }: Event): Words | u
   if (rounds) {
     const noise = `noise multiplier ${textNear(noiseMultiplier(rounds.queries ?? []))}`;
     const scheme = schemeWords(rounds.scheme).text;
-    return ["rounds", `${grouped(rounds.count)} equal rounds: ${scheme}, ${noise}`];
+    return ["rounds", `${plural(rounds.count, "round", "equal rounds")}: ${scheme}, ${noise}`];
   }
   return mechanism && ["mechanism", mechanismWords(mechanism)];
 }

@@ -110,6 +110,7 @@ function given(): { inputs: Inputs; asked: boolean } {
 /** Whether a run fits into what is left of a budget. */
 function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
   const { budget, spending = {}, fits = false, roundsLeft, withMoreNoise } = answer;
+  const { retiredBlock, overspent = [] } = answer;
   return (
     <>
       <h3>In the budget {shortName(budget?.name)}</h3>
@@ -120,6 +121,9 @@ function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
         {budget?.state === "SEALED"
           ? "The budget is sealed: nothing more is granted."
           : roundsLeft !== undefined && `${grouped(number(roundsLeft))} such rounds fit.`}
+        {overspent.length > 0 && " The budget is overspent: nothing is granted to other runs."}
+        {number(retiredBlock) > 0 &&
+          ` Block ${retiredBlock} is retired: a run on all blocks gets nothing more.`}
         {withMoreNoise && ` With more noise it would fit: ${planWords([withMoreNoise])}.`}
       </p>
     </>
