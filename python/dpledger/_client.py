@@ -254,10 +254,12 @@ class Handle:
         self._pointer()
         if self._shared:
             return self._call_shared(name, *arguments)
-        # The same thread still has it where an interrupt came before the call, or after it.
-        if not self._alone.acquire(blocking=False) and self._user != threading.get_ident():
+        # This thread, or none that is known, still has it where an interrupt came before a call or
+        # after it. (The library itself refuses a second thread, too.)
+        own = threading.get_ident()
+        if not self._alone.acquire(blocking=False) and self._user not in (0, own):
             raise error(9, "%s: is in use by another thread" % self._kind, "", "IN_USE")
-        self._user = threading.get_ident()
+        self._user = own
         try:
             call("%s_%s" % (self._kind, name), self._pointer(), *arguments)
         finally:
