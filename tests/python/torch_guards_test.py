@@ -380,6 +380,21 @@ class Optimizers(support.WithPath):
         with self.assertRaisesRegex(ValueError, "in no sum"):
             run(refused["part"])
 
+    def test_records_that_are_certain_are_no_ignored_labels(self):
+        x, labels = torch.eye(4, 8), torch.tensor([0, 1, 0, 1])
+        for scale, certain in ((1.0, False), (1e4, True)):
+            model = torch.nn.Linear(8, 2, bias=False)
+            with torch.no_grad():
+                model.weight.copy_(torch.tensor([[1.0, -1.0] * 4, [-1.0, 1.0] * 4]))
+            exact.per_example(model, loss_reduction="mean")
+            output = model(scale * x)
+            output.retain_grad()
+            functional.cross_entropy(output, labels).backward()
+            self.assertEqual(bool((output.grad == 0).all(1).any()), certain)
+            model.weight.grad_sample = None
+            with self.assertRaisesRegex(ValueError, "labels of the batch that are not ignored"):
+                functional.cross_entropy(model(x), torch.tensor([0, 1, -100, 1])).backward()
+
     def test_a_ctrl_c_at_any_moment_leaves_an_optimizer_that_goes_on(self):
         model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=10 ** 6)
         optimizer = self.made(torch.optim.SGD(model.parameters(), lr=0.1), sampler=sampler)

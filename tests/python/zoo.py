@@ -836,17 +836,6 @@ for at in (labels_left_out_each_by_itself, labels_that_are_all_there):
     case(language_model, tokens)(language_loss(at))
 
 
-@case(linear, points)
-def a_mean_over_records_that_are_certain(model, data, ledger):
-    sampler = poisson()
-    optimizer = private(torch.optim.SGD(model.parameters(), lr=0.1), ledger, sampler)
-    exact.per_example(model, loss_reduction="mean")
-    for x, y in exact.data_loader(data, sampler):
-        F.cross_entropy(model(400 * x), y).backward()  # many gradients are 0
-        optimizer.step()
-    return optimizer
-
-
 @case(linear, points, found="round 1 has a sum of group 'all' that moves by .* when one record")
 def a_loss_that_depends_on_the_place_in_the_batch(model, data, ledger):
     def loss(model, batch):
