@@ -1036,7 +1036,8 @@ class AccountingOptions(Message):
         Answered for noise on sums; other mechanisms are refused, never scaled.
     as_planned: What the same events would cost had they been one plan, made without looking at outputs: of ADAPTIVE
         ledgers and of ledgers that nothing bounds together, whose answer is AS_PLANNED then, and no guarantee.
-        Others are answered as without it. Questions alone.
+        Others are answered as without it. ComputeEpsilon and ComputeDelta take it, of runs alone: INVALID_ARGUMENT
+        elsewhere, and of budgets.
     """
     method: Method = ""
     adjacency: Adjacency = ""

@@ -10,9 +10,9 @@ Clipping and noise stay Opacus' own floats: answers list the assumption "floatin
 dpledger.torch has exact sums. The ledger says how batches are really drawn: by default the loader's
 are replaced by exact Poisson samples. Each step is tied to one sample of the loader that
 make_private returns, and each pass over a shuffled loader is an epoch, also one that the loop
-leaves early; of other samples, the next pass begins with the one at which a pass was left. Tested
-with Opacus 1.4.0 by hand and with a stand-in in the test suite; several processes (DDP) and other
-versions were not run. Needs the package opacus.
+leaves early; of other samples, the next pass begins with those that had no step. Tested with Opacus
+1.4.0 by hand and with a stand-in in the test suite; several processes (DDP) and other versions were
+not run. Needs the package opacus.
 """
 from __future__ import annotations
 
@@ -241,7 +241,8 @@ class _Samples:
         self.last = begun
 
     def hand(self, begun: _Pass, batch: Any) -> Any:
-        """The same; the loop gets this of it."""
+        """Hands over the next sample, of which the loop gets `batch`; that is kept for the next
+        pass until its step."""
         self.hand_over(begun)
         if self.amplifies and len(begun.open) < _MOST_KEPT:
             begun.open.append((begun.records, begun.epoch, batch))

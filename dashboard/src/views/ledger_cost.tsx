@@ -119,7 +119,7 @@ function Answer({ request, of: answer, ledger: { declaration, size } }: AnswerPr
           </strong>
         </p>
       )}
-      <AsPlanned request={request} of={answer} version={size} />
+      {declaration?.kind !== "BUDGET" && <AsPlanned request={request} of={answer} version={size} />}
       {(details.filterSpending ?? []).map((spending) => (
         <Spending
           key={spending.ledger}

@@ -79,7 +79,7 @@ class Watch:
     def remove(self) -> None:
         for hook in self._hooks:
             hook.remove()
-        self.before = None
+        self.before = self.since = None
 
     def names(self) -> Dict[int, str]:
         """The name of each parameter, by its id."""
@@ -133,15 +133,15 @@ class Watch:
         before, self.before = self.before, None
         if before is not None:
             self.since = before
-            self._refuse(before, "a forward pass writes %s of %s")
+            self._refuse(before, between=False)
 
     def check_since(self) -> None:
         """The same of what was written between the last pass and the step on it."""
         since, self.since = self.since, None
         if since is not None:
-            self._refuse(since, "%s of %s was written between its backward pass and this step")
+            self._refuse(since, between=True)
 
-    def _refuse(self, states: _States, words: str) -> None:
+    def _refuse(self, states: _States, between: bool) -> None:
         found = [state for state in states if state[0].get(state[1]) is not state[2]
                  or _version(state[2]) != state[3]
                  or (self._by_value and state[4] is not None and not _same(state[2], state[4]))]
@@ -159,22 +159,26 @@ class Watch:
                     if value is not None:
                         tensor.data = value.clone()  # it may have another size by now
                 self.since = None
+                words = ("%s of %s was written between its backward pass and this step" if between
+                         else "a forward pass writes %s of %s")
                 raise InvalidArgument(
                     "model: %s, and so puts records into the model without noise: %s"
-                    % (words % (name, type(part).__name__), _instead(part, name)), field="model")
+                    % (words % (name, type(part).__name__), _instead(part, name, between)),
+                    field="model")
 
 
-def _instead(part: Any, name: str) -> str:
-    if name.split(".")[-1] in part._parameters and getattr(part, "max_norm", None) is None:
-        return ("if it is stepped by another optimizer, let its PrivateOptimizer alone step it; "
-                "else write it between steps")
+def _instead(part: Any, name: str, between: bool) -> str:
+    if between and name.split(".")[-1] in part._parameters:
+        return ("if another optimizer stepped it, let its private optimizer alone do that; else "
+                "write it before the pass or after the step")
     if getattr(part, "max_norm", None) is not None:
         return "make it with max_norm=None"
     if getattr(part, "track_running_stats", False):
         return "make it with track_running_stats=False"
-    return ("write it between steps. If what is written depends on no record (a "
-            "counter, the vectors of spectral normalisation): PrivateOptimizer(..., "
-            "model=model, public_state=[%r])" % name)
+    return ("%s. If what is written depends on no record (a counter, the vectors of spectral "
+            "normalisation): PrivateOptimizer(..., model=model, public_state=[%r])"
+            % ("write it before the pass or after the step" if between
+               else "keep it out of the forward pass", name))
 
 
 _WATCHES: "weakref.WeakKeyDictionary[torch.nn.Module, Watch]" = weakref.WeakKeyDictionary()
@@ -226,8 +230,8 @@ def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
 
 
 def check_state() -> None:
-    """Refuses state that was written since a pass of a watched model, or of a part of it, began;
-    and until the step that asks."""
+    """Refuses state of watched models that was written from the beginning of the last pass, of the
+    whole model or of a part, to the step that asks."""
     for found in list(_WATCHES.values()):
         found.check()
         found.check_since()
