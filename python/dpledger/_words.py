@@ -136,7 +136,7 @@ def explained(function: Any, arguments: Sequence[Any], named: Dict[str, Any],
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in named and name not in by_place[
                 :len(arguments)]:
-            return WrongType("%s: give it" % name, field=name)
+            return WrongType("%s: %s needs it: write %s=..." % (name, called, name), field=name)
     return None
 
 

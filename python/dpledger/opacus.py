@@ -41,6 +41,7 @@ from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
 from .torch import guards
 from .torch.batches import BatchSampler
 from .torch.optimizer import keep_from_stepping_alone
+from .torch.trial import Tried
 
 MECHANISM = "dpledger"
 
@@ -428,6 +429,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                                   % type(wrapped).__name__,
                                   field="optimizer")
         guards.watch(module)
+        module.forward = Tried(module)
         _step_by(wrapped, optimizer)
         scheme = self._stated if self._stated is not None else scheme_of(returned)
         own = _innermost(returned.batch_sampler)

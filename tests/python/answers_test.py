@@ -276,7 +276,7 @@ class Words(unittest.TestCase):
         with self.assertRaisesRegex(
                 TypeError, "^max_grad_norm: is no argument of epsilon: noise_multiplier is the "):
             dpledger.epsilon(max_grad_norm=1.0)
-        with self.assertRaisesRegex(TypeError, "^delta: give it$"):
+        with self.assertRaisesRegex(TypeError, "^delta: epsilon needs it: write delta=...$"):
             dpledger.epsilon(**RUN)
         with self.assertRaisesRegex(
                 TypeError, "^epsilon: takes events without a name; write the others as delta="):
@@ -475,7 +475,7 @@ class Calibrations(unittest.TestCase):
                 (lambda: dpledger.Gaussian(stddev=3.0), "did you mean noise_multiplier"),
                 (lambda: dpledger.WithoutReplacement(batch_size=3), "did you mean sample_size"),
                 (lambda: dpledger.Laplace(scale=2.0, x=1), "which has noise_multiplier, count"),
-                (lambda: dpledger.DisjointBatches(), "batches_per_epoch: give it"),
+                (lambda: dpledger.DisjointBatches(), "batches_per_epoch: DisjointBatches needs it"),
                 (lambda: dpledger.FullBatch(1, 2),
                  "FullBatch: takes population_size without a name, and")):
             with self.subTest(wanted), self.assertRaisesRegex(dpledger.WrongType, wanted):

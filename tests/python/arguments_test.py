@@ -306,7 +306,7 @@ class Arguments(support.WithFolder):
                  "^Recorder.round: takes scheme, queries without a name, and no more$"),
                 (lambda: self.ledger.epsilon(1e-5),
                  "^Recorder.epsilon: takes nothing without a name; write the others as delta="),
-                (lambda: dpledger.Recorder(), "^dataset: give it$"),
+                (lambda: dpledger.Recorder(), "^dataset: Recorder needs it: write dataset=...$"),
                 (lambda: exact.PoissonBatchSampler(10, q=0.1, steps=3),
                  "^q: is no argument of PoissonBatchSampler; did you mean probability[?]$"),
                 (lambda: exact.PoissonBatchSampler(10, 0.1, population=10, steps=3),

@@ -19,7 +19,7 @@ try:
     import torch
     import torch.utils.checkpoint
     from dpledger import torch as exact
-    from dpledger.torch import guards
+    from dpledger.torch import guards, losses
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
 
@@ -244,7 +244,7 @@ class Reductions(unittest.TestCase):
                  + functional.cross_entropy(out, y, reduction="sum") / 5),
                 (None, functional.cross_entropy(out, y) + out.pow(2).sum()), (None, out[0, 0])):
             with self.subTest(expected, node=loss.grad_fn.name()):
-                self.assertEqual(guards.reduction_of(loss), expected)
+                self.assertEqual(losses.reduction_of(loss), expected)
 
     def test_a_loss_that_is_reduced_otherwise_than_said_is_refused_in_its_backward_pass(self):
         x, y = torch.randn(5, 4), torch.tensor([0, 1, 1, 1, 0])
@@ -351,8 +351,8 @@ class Optimizers(support.WithPath):
 
     def test_what_a_backward_pass_reaches_besides_is_refused_and_not_what_nothing_can_step(self):
         """Leaves of the graph, whatever holds them: a model, nothing, a part of it made again."""
-        def run(make, lr=0.0):
-            model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=2)
+        def run(make, lr=0.0, steps=2):
+            model, sampler = self.model(), exact.PoissonBatchSampler(250, 0.1, steps=steps)
             optimizer = self.made(torch.optim.SGD(model.parameters(), lr=lr), sampler=sampler)
             exact.per_example(model, loss_reduction="sum")
             forward = make(model)
@@ -369,6 +369,11 @@ class Optimizers(support.WithPath):
             with self.subTest(name), self.assertRaisesRegex(
                     ValueError, "optimizer: the backward pass gave a parameter of shape .* in no "):
                 run(make)
+        for first in (3, 7):  # every pass is looked at
+            calls = itertools.count(1)
+            with self.subTest(first), self.assertRaisesRegex(ValueError, "in no sum"):
+                run(lambda m: lambda x: m(x) + tensor if next(calls) >= first else m(x), steps=9)
+            self.assertEqual(next(calls), first + 1)
         others = self.made(torch.optim.SGD(part.parameters(), lr=1.0))
         honest = dict(records=lambda m: lambda x: m(x.requires_grad_()),
                       anothers=refused["part"], stopped=lambda m: lambda x: m(x + 0 * x.detach()))

@@ -845,6 +845,24 @@ def a_loss_that_depends_on_the_place_in_the_batch(model, data, ledger):
     return train(model, data, ledger, loss=loss)
 
 
+class Centred(nn.Module):
+    def forward(self, x):
+        return x - x.mean(0)
+
+
+@case(lambda: mlp(Centred()), points, refused=r"model: 1 \(Centred\) gives .* it mixes the records")
+def centred_by_the_batch(model, data, ledger):
+    return train(model, data, ledger)
+
+
+@case(linear, points, refused=r"loss: takes the rows of the model.s output together \(Mm\)")
+def contrast(model, data, ledger):
+    def loss(model, batch):
+        rows = F.normalize(model(batch[0]))
+        return F.cross_entropy(rows @ rows.T, torch.arange(len(rows)), reduction="sum")
+    return train(model, data, ledger, loss=loss)
+
+
 @case(linear, points)
 def weights_and_a_plain_mean(model, data, ledger):
     loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 8.0]), reduction="none")

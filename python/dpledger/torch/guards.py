@@ -18,9 +18,8 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set,
 import torch
 
 from ..errors import InvalidArgument, WrongType
+from . import functional, losses, trial
 
-_MOST_NODES = 10000  # of a loss's graph that are looked at
-WEIGHTED, IGNORING = "mean of weighted classes", "mean of what is not ignored"
 
 
 class _Entered:
@@ -46,10 +45,10 @@ class _Left(_Entered):
 
     __slots__ = ()
 
-    def __call__(self, model: torch.nn.Module, _: Any, output: Any = None) -> None:
+    def __call__(self, model: torch.nn.Module, given: Any, output: Any = None) -> None:
         found = self._watch and self._watch()
         if found:
-            found.left(output)
+            found.left(given, output)
 
 
 # Tensors: where each is, its version and, if it is kept, a copy.
@@ -120,13 +119,18 @@ class Watch:
                                    tensor.detach().clone() if self._by_value else None))
         self.before = before
 
-    def left(self, output: Any) -> None:
+    def left(self, given: Any, output: Any) -> None:
         """A forward pass of the whole model ends."""
         self.check()
-        if self._by_value and self.loss_reduction is not None:
-            for tensor in _tensors(output):
-                if tensor.requires_grad:
-                    tensor.register_hook(_Reduction(self.loss_reduction, tensor.detach()))
+        if not self._by_value or functional.running():
+            return
+        sizes = [tensor.shape[0] for tree in (given, output) for tensor in trial.tensors(tree)
+                 if tensor.dim()]
+        for tensor in trial.tensors(output):
+            if tensor.requires_grad:
+                if tensor.shape[:1] == tuple(sizes[:1]):
+                    losses.mark(tensor)
+                tensor.register_hook(losses.Check(self.loss_reduction, tensor.detach()))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""
@@ -260,111 +264,14 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
         a.masked_fill(torch.isnan(a), 0), b.masked_fill(torch.isnan(b), 0))
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of an output, whatever holds them."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict) or hasattr(value, "values"):
-        for part in value.values():
-            yield from _tensors(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _tensors(part)
-
-
-class _Reduction:
-    """A hook on an output's gradient, which compares how the loss is reduced with what was said.
-    Per-example gradients cannot show it: by a constant factor all of them are right. It holds no
-    tensor with a graph, so that none is kept."""
-
-    def __init__(self, said: str, output: torch.Tensor) -> None:
-        self.said, self.output = said, output
-
-    def __call__(self, gradient: torch.Tensor) -> None:
-        for loss in _losses():
-            found = reduction_of(loss)
-            if found == "mean" and _ignores(loss, self.output, gradient):
-                found = IGNORING
-            if found in (WEIGHTED, IGNORING):
-                raise InvalidArgument(
-                    "loss_reduction: the loss is a mean over %s, so that a row depends on the "
-                    'other records: take reduction="none" and then .mean(), or the sum'
-                    % ("the weights of the batch's classes" if found == WEIGHTED else
-                       "those labels of the batch that are not ignored (ignore_index)"),
-                    field="loss_reduction")
-            if found is not None and found != self.said:
-                raise InvalidArgument(
-                    'loss_reduction: is "%s", but the loss is a %s over examples: each '
-                    'row would be its gradient %s the batch\'s size, which is a secret: '
-                    'per_example(model, loss_reduction="%s")'
-                    % (self.said, found, "times" if self.said == "mean" else "over", found),
-                    field="loss_reduction")
-
-
-def _below(node: Any) -> Any:
-    """What a node is of, but for other views of it; None if that cannot be told."""
-    below = node.next_functions[0][0]
-    while below is not None and "View" in below.name():
-        below = below.next_functions[0][0]
-    return below
-
-
-def _ignores(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) -> bool:
-    """Whether the loss is a cross entropy that leaves out labels of its mean: their outputs'
-    gradient is 0 over all classes, as another one's is only if it is as good as certain."""
-    node: Any = loss.grad_fn
-    while node is not None and not node.name().startswith("NllLoss"):
-        following = [one for one, _ in node.next_functions if one is not None]
-        node = following[0] if len(following) == 1 else None  # a view of it, say
-    if (node is None or node._saved_reduction != 1 or gradient.dim() < 2 or not gradient.numel()
-            or gradient.dtype == torch.float16):  # which rounds to 0
-        return False
-    inner = _below(node)
-    of_scores = inner is not None and inner.name().startswith("LogSoftmax")
-    classes = -1
-    if node.name().startswith("NllLoss2D"):
-        if not of_scores or gradient.dim() < 3:
-            return False
-        before = _below(inner)
-        moved = before is not None and before.name().startswith(("Transpose", "Permute"))
-        classes = -1 if moved else 1
-    left_out = (gradient == 0).all(dim=classes)
-    if of_scores:
-        left_out &= output.float().softmax(classes).amax(classes) < 0.999
-    return bool(left_out.any())
-
-
-def _losses() -> List[torch.Tensor]:
-    """The losses whose backward pass calls this."""
-    return [loss for tensors, _ in _calls() for loss in tensors if loss.grad_fn is not None]
-
-
-def _calls() -> List[Tuple[List[torch.Tensor], List[torch.Tensor]]]:
-    """The tensors and the inputs of torch.autograd.backward where that calls this: in this thread,
-    or in any where a device's own thread does. (No frame is kept: it would keep itself.)"""
-    frames = sys._current_frames()
-    return _calls_of(frames.pop(threading.get_ident())) or [
-        call for frame in frames.values() for call in _calls_of(frame)]
-
-
-def _calls_of(frame: Any) -> List[Tuple[List[torch.Tensor], List[torch.Tensor]]]:
-    found = []  # checkpointing makes one within another
-    while frame is not None:
-        if frame.f_code is torch.autograd.backward.__code__:
-            found.append((list(_tensors(frame.f_locals.get("tensors"))),
-                          list(_tensors(frame.f_locals.get("inputs")))))
-        frame = frame.f_back
-    return found
-
-
 # What backward passes gave gradients to, by id, since they were last forgotten.
 _REACHED: Dict[int, "weakref.ref[torch.Tensor]"] = {}
 
 
 def note_reached() -> None:
     """Remembers the leaves that the backward pass which calls this gives gradients to."""
-    for losses, inputs in _calls():
-        for leaf in inputs or _leaves(losses):
+    for backward, inputs in losses.calls():
+        for leaf in inputs or _leaves(backward):
             if leaf.is_leaf:
                 _REACHED[id(leaf)] = weakref.ref(leaf)
 
@@ -378,11 +285,11 @@ def forget_reached() -> None:
     _REACHED.clear()
 
 
-def _leaves(losses: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+def _leaves(ends: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
     """What a backward pass of these gives gradients to."""
-    waiting: List[Any] = [loss.grad_fn for loss in losses]
+    waiting: List[Any] = [loss.grad_fn for loss in ends]
     seen: Set[Any] = set()
-    while waiting and len(seen) < _MOST_NODES:
+    while waiting and len(seen) < losses.MOST_NODES:
         node = waiting.pop()
         if node is None or node in seen:
             continue
@@ -390,54 +297,3 @@ def _leaves(losses: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
         if node.name().endswith("AccumulateGrad"):
             yield node.variable
         waiting += [following for following, _ in node.next_functions]
-
-
-def reduction_of(loss: torch.Tensor) -> Optional[str]:
-    """"mean", "sum" or WEIGHTED: how `loss` is made of its examples, by the first reduction on each
-    way from it; None where that cannot be told."""
-    found: Set[Optional[str]] = set()
-    waiting: List[Any] = [loss.grad_fn]
-    seen: Set[Any] = set()
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if len(seen) > _MOST_NODES:
-            return None
-        kind = node.name()
-        if kind in ("MulBackward0", "DivBackward0"):
-            found.add(None)  # by the batch's size it would turn one into the other
-            continue
-        here = _reduces(node, kind)
-        if here is not None:
-            found.add(here)
-        else:
-            waiting += [following for following, _ in node.next_functions if following is not None]
-    return found.pop() if len(found) == 1 else None
-
-
-def _reduces(node: Any, kind: str) -> Optional[str]:
-    """Whether a node of a graph takes the mean or the sum over the first dimension."""
-    reduction = getattr(node, "_saved_reduction", 0)
-    if reduction == 1 and kind.startswith("NllLoss"):
-        try:
-            weighted = node._saved_weight is not None
-        except RuntimeError:  # there was one, and it is freed by now
-            weighted = True
-        if weighted:
-            return WEIGHTED
-    if reduction in (1, 2):
-        return "mean" if reduction == 1 else "sum"
-    word = {"Mean": "mean", "Sum": "sum"}.get(kind.split("Backward")[0])
-    if word is None:
-        return None
-    sizes = getattr(node, "_saved_self_sizes", getattr(node, "_saved_self_sym_sizes", None))
-    if sizes is not None and len(sizes) == 0:
-        return None  # of what is reduced already
-    dimensions = getattr(node, "_saved_dim", None)
-    if not dimensions:
-        return word
-    signed = [d - (1 << 64) if d >= 1 << 63 else d for d in dimensions]
-    rank = len(sizes) if sizes is not None else None
-    return word if any(d == 0 or (rank is not None and d == -rank) for d in signed) else None

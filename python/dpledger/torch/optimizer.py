@@ -7,7 +7,8 @@ import itertools
 import math
 import types
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import (Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union,
+                    get_args)
 
 import torch
 
@@ -258,8 +259,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
 
     def _check_reached(self) -> None:
         """Refuses what another optimizer could step, or has stepped, with gradients that the
-        backward passes left: parameters that got one and are in no sum (at passes 1, 2, 4, 8 and so
-        on), and those that were written since."""
+        backward passes left: parameters that got one and are in no sum, and those that were written
+        since."""
         summed = {id(p) for made in list(_MADE) for p in made._parameters}
         rows = getattr(next((p for p in self._parameters if getattr(p, "grad_sample", None)
                              is not None), None), "grad_sample", None)
@@ -583,6 +584,9 @@ def _source(sampler: Any, scheme: Any, recorder: Recorder) -> Any:
                         "got %s; if samples are drawn by other means, say how: scheme=..."
                         % type(sampler).__name__,
                         field="sampler")
+    if sampler is None and not isinstance(scheme, get_args(SamplingScheme)):
+        raise WrongType("scheme: must be how samples are drawn, such as dpledger.Poisson(0.05, "
+                        "POPULATION), got %s" % type(scheme).__name__, field="scheme")
     if isinstance(scheme, (DisjointBatches, RandomAllocation)):
         raise InvalidArgument(
             "scheme: states one epoch, and steps go on beyond it; let a sampler count "
@@ -612,6 +616,9 @@ def _optimizers(given: Any) -> List[torch.optim.Optimizer]:
             raise InvalidArgument("%s: must step on one dense gradient, %s does not"
                                   % (where, type(inner).__name__),
                                   field=where)
+        if any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in _of(inner)):
+            raise InvalidArgument("%s: has parameters without sizes yet; call the model once, on a "
+                                  "made-up input, before this" % where, field=where)
     return list(listed)
 
 

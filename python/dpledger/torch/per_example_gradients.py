@@ -11,6 +11,7 @@ from .._words import hinted
 from ..errors import InvalidArgument, WrongType
 from . import functional, guards, sequences
 from .layers import Rows, Rule, called, known, least_dimensions, rule_of
+from .trial import Forward
 
 nn = torch.nn
 _NORMALISATIONS = nn.modules.batchnorm._NormBase  # of batches and of instances
@@ -54,14 +55,18 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
     loss_reduction: "mean" or "sum" over examples, as the loss has it
 
     A layer that would take something else for an example is refused by name, here or in the model's
-    first call. So is state that a forward pass writes into the model, and a loss that is seen to be
-    reduced otherwise. Called again, it takes the place of the call before. Copies of the model
+    first call. So are a model that mixes records, which is called once more for that without
+    gradients, in calls 1, 2, 4, 8 and so on; a loss that is seen to mix them, or to be reduced
+    otherwise; and state that a forward pass writes into the model. Called again, it takes the place of the call before. Copies of the model
     (copy.deepcopy, torch.save) have hooks of their own. Returns what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),
                               field="loss_reduction")
     check_model(model)
+    if any(isinstance(part, torch.jit.ScriptModule) for part in model.modules()):
+        raise WrongType("model: is compiled by torch.jit, which takes no hooks: give the module that "
+                        "it was made of", field="model")
     plan = list(_plan("", model, set()))
     _remove(model)
     passes = _Passes(loss_reduction == "mean")
@@ -82,7 +87,7 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
 
 def _remove(model: nn.Module) -> None:
     for layer in model.modules():
-        while isinstance(layer.__dict__.get("forward"), _Forward):
+        while isinstance(layer.__dict__.get("forward"), (_Model, _Layer)):
             layer.__dict__["forward"].remove()
         for key, hook in list(layer._forward_hooks.items()):
             if isinstance(hook, _Hook):
@@ -136,7 +141,6 @@ class _Passes:
         # the call that made the rows of a parameter, in a backward pass
         self._of: Dict[int, Any] = {}
         self._pass: Callable[[], Any] = lambda: None  # that backward pass, while it runs
-        self._made = 0  # backward passes
         self.end: Callable[[], None] = lambda: None  # of what watches the model
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -172,9 +176,7 @@ class _Passes:
             self._of.clear()
             # The engine alone holds it, until the pass has ended or failed.
             running = _Running()
-            self._made += 1
-            if self._made & (self._made - 1) == 0:
-                guards.note_reached()
+            guards.note_reached()
             torch.autograd.Variable._execution_engine.queue_callback(running)
             self._pass = weakref.ref(running)
         for parameter, found in rows:
@@ -259,30 +261,14 @@ class _Hook:
         return changed
 
 
-class _Forward:
-    """In the place of a module's forward pass: it sees arguments by name, and the end of a call
-    that fails."""
-
-    def __init__(self, passes: _Passes, layer: nn.Module) -> None:
-        self.passes, self.layer = passes, layer
-        self.before = layer.__dict__.get("forward")
-
-    def plain(self, *arguments: Any, **named: Any) -> Any:
-        if self.before is not None:
-            return self.before(*arguments, **named)
-        return type(self.layer).forward(self.layer, *arguments, **named)
-
-    def remove(self) -> None:
-        if self.before is None:
-            del self.layer.__dict__["forward"]
-        else:
-            self.layer.__dict__["forward"] = self.before
-
-
-class _Model(_Forward):
+class _Model(Forward):
     """Of the whole model: counts its examples. At its first call it tries the model on one of them,
     without gradients: layers then have one row, or their rows are not examples, though they may be
     as many by chance."""
+
+    def __init__(self, passes: _Passes, layer: nn.Module) -> None:
+        super().__init__(layer)
+        self.passes = passes
 
     def remove(self) -> None:
         super().remove()
@@ -298,11 +284,15 @@ class _Model(_Forward):
         if examples and not self.passes.tried:
             self._try(examples, (arguments, named))
             self.passes.tried = True
+        trial = self.trial(first, (arguments, named))
         self.passes.call = _Call(examples)
         try:
-            return self.plain(*arguments, **named)
+            output = self.plain(*arguments, **named)
         finally:
             self.passes.call = None
+        if trial is not None:
+            trial.compare(output)
+        return output
 
     def _try(self, examples: int, arguments: Any) -> None:
         tensors, rebuilt = functional.split(arguments, examples)
@@ -322,13 +312,13 @@ class _Model(_Forward):
             self.passes.call = None
 
 
-class _Layer(_Forward):
+class _Layer(Forward):
     """Of a layer without a rule on its input and errors alone: its forward pass is made again for
     its gradients."""
 
     def __init__(self, passes: _Passes, name: str, layer: nn.Module, parameters: List[Any]) -> None:
-        super().__init__(passes, layer)
-        self.name, self.parameters = name, parameters
+        super().__init__(layer)
+        self.passes, self.name, self.parameters = passes, name, parameters
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if functional.running() or not torch.is_grad_enabled():

@@ -1,0 +1,233 @@
+"""Models and losses that mix the records of a batch are refused at the first step, and others are
+not. What mixes is told by the definition: other records are put beside one, and what it gives, or
+its gradient, is compared."""
+import unittest
+
+import support
+import dpledger
+
+try:
+    import torch
+    from dpledger import torch as exact
+    from dpledger.torch import losses, trial
+except ImportError:
+    raise unittest.SkipTest("torch is not installed")
+
+F, nn = torch.nn.functional, torch.nn
+# Of scores o [B, 3], positive, and labels y [B].
+LOSSES = {
+    "cross entropy": lambda o, y: F.cross_entropy(o, y, reduction="sum"),
+    "its mean": lambda o, y: F.cross_entropy(o, y),
+    "square error": lambda o, y: F.mse_loss(o[:, 0], y.float()),
+    "one class": lambda o, y: F.binary_cross_entropy_with_logits(o[:, 0], y.float()),
+    "logarithms": lambda o, y: F.nll_loss(o.log_softmax(-1), y, reduction="sum"),
+    "entropy": lambda o, y: -(o.softmax(1) * o.log_softmax(1)).sum(),
+    "rows' norms": lambda o, y: o.norm(dim=1).mean(),
+    "roots of rows": lambda o, y: (o - 1).pow(2).mean(1).sqrt().sum(),
+    "in two stages": lambda o, y: o.pow(2).sum(0).sum(),
+    "a mean of the classes' means": lambda o, y: o.exp().mean(0).mean(),
+    "two terms": lambda o, y: F.cross_entropy(o, y, reduction="sum") + 0.1 * o.pow(2).sum(),
+    "one by one": lambda o, y: sum(o[i].pow(2).sum().sqrt() for i in range(len(o))),
+    "hinge": lambda o, y: F.relu(1.5 - o.gather(1, y[:, None])).sum(),
+    "focal": lambda o, y: ((1 - o.softmax(1).gather(1, y[:, None])) ** 2
+                           * -o.log_softmax(1).gather(1, y[:, None])).sum(),
+    "scaled": lambda o, y: F.cross_entropy(o, y) * torch.tensor(8.0) / 4,
+    "of unit rows": lambda o, y: ((F.normalize(o) - F.one_hot(y, 3)) ** 2).sum(),
+    "divergence": lambda o, y: F.kl_div(o.log_softmax(1), o.detach().softmax(1) * 0 + 0.3,
+                                        reduction="batchmean"),
+    "moved": lambda o, y: o.t().pow(2).sum(1).sum(),
+    "each with itself": lambda o, y: (o[:, None] @ o[:, :, None]).sum(),
+    "cosine": lambda o, y: (1 - F.cosine_similarity(o, F.one_hot(y, 3).float())).sum(),
+    "the worst class": lambda o, y: o.max(1).values.sum(),
+
+    "root of the mean": lambda o, y: F.mse_loss(o[:, 0], y.float()).sqrt(),
+    "contrast": lambda o, y: F.cross_entropy(F.normalize(o) @ F.normalize(o).T,
+                                             torch.arange(len(o))),
+    "distances": lambda o, y: torch.cdist(o, o * 2).sum(),
+    "distances of pairs": lambda o, y: torch.pdist(o).sum(),
+    "variance": lambda o, y: ((o - o.mean(0)) ** 2).sum(),
+    "deviation": lambda o, y: o.std(0).sum(),
+    "norm of all": lambda o, y: o.norm(),
+    "flooding": lambda o, y: (F.cross_entropy(o, y) - 1).abs(),
+    "softmax over the batch": lambda o, y: (o.softmax(0) * y[:, None]).sum(),
+    "logsumexp over the batch": lambda o, y: o.logsumexp(0).sum(),
+    "the largest": lambda o, y: o.max(),
+    "perplexity": lambda o, y: F.cross_entropy(o, y).exp(),
+    "product": lambda o, y: F.cross_entropy(o, y) * o.sum(),
+    "ratio": lambda o, y: F.cross_entropy(o, y) / (1 + o.pow(2).sum()),
+    "dice": lambda o, y: 1 - 2 * (o.softmax(1)[:, 1] * y).sum() / (o.softmax(1)[:, 1].sum() + 4),
+    "norms from the mean": lambda o, y: (o - o.mean(0)).norm(dim=1).sum(),
+}
+
+
+def moves(loss, others):
+    """Whether a record's gradient is another one beside `others`: the definition."""
+    def gradient(beside):
+        o = torch.cat([one[:1], beside]).requires_grad_()
+        return torch.autograd.grad(loss(o, torch.tensor([1, 0, 2, 1, 0, 2])), o)[0][0]
+    one = torch.tensor([[0.5, 1.0, 0.25]])
+    first, second = gradient(others), gradient(2 * others.flip(0) + 0.5)
+    return not torch.allclose(first, second, rtol=1e-5, atol=1e-7)
+
+
+class Losses(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(5)
+
+    def test_losses_that_take_records_together_are_told_from_others(self):
+        truths = set()
+        for name, loss in LOSSES.items():
+            with self.subTest(name):
+                weight = torch.rand(4, 3, requires_grad=True)
+                output = torch.rand(6, 4) @ weight
+                losses.mark(output)
+                found = losses.mixes(loss(output, torch.tensor([1, 0, 2, 1, 0, 2])), 6)
+                truth = moves(loss, torch.rand(5, 3))
+                self.assertEqual(found is not None, truth, found)
+                truths.add(truth)
+        self.assertEqual(truths, {False, True})
+
+    def test_what_is_no_output_of_the_model_s_is_let_pass(self):
+        weight = torch.rand(4, 3, requires_grad=True)
+        output = torch.rand(6, 4) @ weight
+        loss = output.sum() + weight.norm() ** 2
+        self.assertIsNone(losses.mixes(loss, 6))
+        losses.mark(output)
+        self.assertIsNone(losses.mixes(loss, 6))
+        # of one record there are no others
+        self.assertIsNone(losses.mixes(output.norm(), 1))
+        self.assertEqual(losses.mixes(output.norm(), 6), "Norm")
+
+
+class Between(nn.Module):
+    """A model with a function between its layers."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.first, self.last, self.function = nn.Linear(4, 3), nn.Linear(3, 2), function
+
+    def forward(self, x, scale=1.0):
+        return self.last(self.function(self.first(x)) * scale)
+
+
+class Centred(nn.Module):
+    def forward(self, x):
+        return x - x.mean(0)
+
+
+FUNCTIONS = {
+    "none": (lambda h: h, False),
+    "normalised by itself": (lambda h: F.normalize(h), False),
+    "dropout": (lambda h: F.dropout(h, 0.5), False),
+    "noise": (lambda h: h + torch.randn_like(h), False),
+    "random bits for the whole batch": (lambda h: h * torch.rand(()), False),
+    "deviation": (lambda h: h / (h.std(0) + 1), True),
+    "softmax over the batch": (lambda h: h.softmax(0), True),
+    "running sum": (lambda h: h.cumsum(0), True),
+    "running sum from behind": (lambda h: h.flip(0).cumsum(0).flip(0), True),
+    "statistics of the batch": (lambda h: F.batch_norm(h, None, None, training=True), True),
+    "attention over the batch": (lambda h: (h @ h.T).softmax(1) @ h, True),
+    "the largest": (lambda h: h / h.abs().max(), True),
+    "dropout, then the mean": (lambda h: F.dropout(h, 0.5) - h.mean(0), True),
+}
+
+
+class Models(support.WithPath):
+    def setUp(self):
+        super().setUp()
+        torch.manual_seed(5)
+
+    def step(self, model, loss, call=None, rows=6):
+        """A step's words if it is refused, and whether a weight moved."""
+        x, y = torch.randn(rows, 4), torch.arange(rows) % 2
+        x[0] *= 9  # it has the largest number
+        with dpledger.Recorder(path=str(self.folder / ("run%d" % len(list(self.folder.iterdir())))),
+                               dataset="d", unit="record") as ledger:
+            sampler = exact.FullBatchSampler(rows, steps=4)
+            optimizer = exact.PrivateOptimizer(
+                torch.optim.SGD(model.parameters(), lr=0.1), recorder=ledger, sampler=sampler,
+                noise_multiplier=1.0, max_grad_norm=1.0)
+            end = exact.per_example(model, loss_reduction="sum")
+            self.addCleanup(end)
+            before = [parameter.detach().clone() for parameter in model.parameters()]
+            sampler.draw()
+            try:
+                loss(call(model, x) if call else model(x), y).backward()
+                optimizer.step()
+                words = None
+            except dpledger.InvalidArgument as refused:
+                words = str(refused)
+            return words, any(not torch.equal(one, two)
+                              for one, two in zip(before, model.parameters()))
+
+    def test_models_that_mix_records_are_refused_before_a_weight_moves(self):
+        for name, (function, mixes) in FUNCTIONS.items():
+            with self.subTest(name):
+                words, moved = self.step(Between(function), LOSSES["cross entropy"])
+                self.assertEqual(moved, not mixes)
+                if mixes:
+                    self.assertIn("model: it (Between) gives a record something else", words)
+                else:
+                    self.assertIsNone(words)
+
+    def test_the_layer_that_mixes_is_named(self):
+        model = nn.Sequential(nn.Linear(4, 3), Centred(), nn.Linear(3, 2))
+        words, _ = self.step(model, LOSSES["cross entropy"])
+        self.assertIn("model: 1 (Centred) gives a record something else", words)
+
+    def test_arguments_by_name_are_seen(self):
+        words, _ = self.step(Between(lambda h: h - h.mean(0)), LOSSES["cross entropy"],
+                             lambda model, x: model(scale=torch.ones(()), x=x))
+        self.assertIn("mixes the records of a batch", words)
+
+    def test_a_mask_as_long_as_the_batch_is_left_as_it_is(self):
+        mask = torch.rand(6, 6) < 0.5
+
+        class Masked(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.last = nn.Linear(1, 6), nn.Linear(6, 2)
+
+            def forward(self, x, mask):
+                h = self.first(x[:, :, None].expand(-1, 4, 1).mean(1)[:, :1])
+                return self.last((h[:, None] * mask).sum(2))
+        words, moved = self.step(Masked(), LOSSES["cross entropy"],
+                                 lambda model, x: model(x, mask))
+        self.assertTrue(moved, words)
+
+    def test_one_record_has_no_others_and_the_next_batch_is_looked_at(self):
+        model = Between(lambda h: h - h.mean(0))
+        self.assertTrue(self.step(model, LOSSES["cross entropy"], rows=1)[1])
+        self.assertFalse(self.step(model, LOSSES["cross entropy"], rows=2)[1])
+
+    def test_losses_that_take_records_together_are_refused_in_their_backward_pass(self):
+        words, moved = self.step(nn.Linear(4, 3), LOSSES["contrast"])
+        self.assertFalse(moved)
+        self.assertIn("loss: takes the rows of the model's output together (Mm)", words)
+        words, moved = self.step(nn.Linear(4, 3), LOSSES["cross entropy"])
+        self.assertTrue(moved, words)
+
+    def test_a_trial_leaves_autocast_s_weights_their_gradients(self):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            words, moved = self.step(nn.Linear(4, 3), LOSSES["cross entropy"])
+        self.assertTrue(moved, words)
+
+    def test_a_trial_takes_no_random_bits(self):
+        model = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5))
+        x = torch.randn(6, 4)
+        torch.manual_seed(1)
+        expected = model(x)
+        model.forward = trial.Tried(model)
+        torch.manual_seed(1)
+        self.assertTrue(torch.equal(model(x), expected))
+
+    def test_a_model_whose_rows_another_library_takes_is_tried(self):
+        model = Between(lambda h: h - h.mean(0))
+        model.forward = trial.Tried(model)
+        with self.assertRaisesRegex(dpledger.InvalidArgument, "mixes the records of a batch"):
+            model(torch.randn(6, 4))
+        with torch.no_grad():
+            model(torch.randn(6, 4))  # which makes no gradients
+        model = Between(lambda h: h)
+        model.forward = trial.Tried(model)
+        model(torch.randn(6, 4))
