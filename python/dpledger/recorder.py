@@ -268,7 +268,7 @@ class Recorder(Questions):
     def leave(self) -> None:
         """Lets go without an end: the next process that opens the ledger under this writer's name
         carries on. Calls of other threads that are under way end first, and keep spool and folder
-        until then."""
+        until then; so do the samplers and sums that were made with it, as long as they live."""
         self._give_up()
 
     def __enter__(self) -> "Recorder":

@@ -445,7 +445,7 @@ class Uses(unittest.TestCase):
             exact.per_example(nn.LazyLinear(3))
 
     def test_a_layer_made_again_must_give_what_it_gave(self):
-        self.refused(r"model: it \(Of\) gives a record something else beside other records: it mixes",
+        self.refused(r"model: it \(Of\) gives a record something else beside other records: it mix",
                      Of(lambda m, x: (x - x.mean(0)) * m.p, p=nn.Parameter(torch.randn(4))),
                      torch.randn(5, 4))
         self.refused(

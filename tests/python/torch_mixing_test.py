@@ -39,6 +39,7 @@ LOSSES = {
     "each with itself": lambda o, y: (o[:, None] @ o[:, :, None]).sum(),
     "cosine": lambda o, y: (1 - F.cosine_similarity(o, F.one_hot(y, 3).float())).sum(),
     "the worst class": lambda o, y: o.max(1).values.sum(),
+    "the two worst classes": lambda o, y: o.topk(2, 1).values.sum(),
 
     "root of the mean": lambda o, y: F.mse_loss(o[:, 0], y.float()).sqrt(),
     "contrast": lambda o, y: F.cross_entropy(F.normalize(o) @ F.normalize(o).T,
@@ -52,6 +53,9 @@ LOSSES = {
     "softmax over the batch": lambda o, y: (o.softmax(0) * y[:, None]).sum(),
     "logsumexp over the batch": lambda o, y: o.logsumexp(0).sum(),
     "the largest": lambda o, y: o.max(),
+    "the hardest half": lambda o, y: F.cross_entropy(o, y, reduction="none").topk(3).values.sum(),
+    "the first three of all": lambda o, y: o.norm(dim=1).sort().values[:3].sum(),
+    "the median": lambda o, y: o.norm(dim=1).median(),
     "perplexity": lambda o, y: F.cross_entropy(o, y).exp(),
     "product": lambda o, y: F.cross_entropy(o, y) * o.sum(),
     "ratio": lambda o, y: F.cross_entropy(o, y) / (1 + o.pow(2).sum()),
@@ -60,14 +64,15 @@ LOSSES = {
 }
 
 
-def moves(loss, others):
-    """Whether a record's gradient is another one beside `others`: the definition."""
+def moves(loss):
+    """Whether a record's gradient is another one beside other records: the definition."""
     def gradient(beside):
-        o = torch.cat([one[:1], beside]).requires_grad_()
+        o = torch.cat([one, beside]).requires_grad_()
         return torch.autograd.grad(loss(o, torch.tensor([1, 0, 2, 1, 0, 2])), o)[0][0]
     one = torch.tensor([[0.5, 1.0, 0.25]])
-    first, second = gradient(others), gradient(2 * others.flip(0) + 0.5)
-    return not torch.allclose(first, second, rtol=1e-5, atol=1e-7)
+    first = gradient(torch.rand(5, 3))
+    return any(not torch.allclose(first, gradient(torch.rand(5, 3) * scale), rtol=1e-5, atol=1e-7)
+               for scale in [0.2, 0.5, 1.0, 2.0, 5.0] * 8)
 
 
 class Losses(unittest.TestCase):
@@ -82,7 +87,7 @@ class Losses(unittest.TestCase):
                 output = torch.rand(6, 4) @ weight
                 losses.mark(output)
                 found = losses.mixes(loss(output, torch.tensor([1, 0, 2, 1, 0, 2])), 6)
-                truth = moves(loss, torch.rand(5, 3))
+                truth = moves(loss)
                 self.assertEqual(found is not None, truth, found)
                 truths.add(truth)
         self.assertEqual(truths, {False, True})
@@ -97,6 +102,53 @@ class Losses(unittest.TestCase):
         # of one record there are no others
         self.assertIsNone(losses.mixes(output.norm(), 1))
         self.assertEqual(losses.mixes(output.norm(), 6), "Norm")
+
+
+class Factors(unittest.TestCase):
+    """Of sums that are multiplied by a number: of which the graph says nothing."""
+
+    def setUp(self):
+        torch.manual_seed(5)
+
+    def passes(self, loss, said, sizes):
+        model = nn.Linear(4, 3)
+        end = exact.per_example(model, loss_reduction=said)
+        self.addCleanup(end)
+        for size in sizes:
+            model.weight.grad_sample = model.bias.grad_sample = None
+            loss(model(torch.randn(size, 4)), torch.arange(size) % 3).backward()
+
+    def test_sums_over_the_batch_s_size_and_over_another_number(self):
+        def cross(o, y):
+            return F.cross_entropy(o, y, reduction="sum")
+
+        def binary(o, y):
+            return F.binary_cross_entropy_with_logits(o[:, :1], (y[:, None] > 0).float(),
+                                                      reduction="sum")
+        for entropy in (cross, binary):
+            with self.assertRaisesRegex(ValueError, '"sum", but the loss is a sum over the batch'):
+                self.passes(lambda o, y: entropy(o, y) / len(y), "sum", (6, 9))
+            with self.assertRaisesRegex(ValueError, '"mean", but the loss is a sum over a number '):
+                self.passes(lambda o, y: entropy(o, y) / 8, "mean", (6, 9))
+            # What rows are told of, in batches of any size.
+            self.passes(lambda o, y: entropy(o, y) / 8, "sum", (6, 9, 7, 5))
+            self.passes(lambda o, y: entropy(o, y) / len(y) * 3, "mean", (6, 9, 7, 5))
+            rate = iter((1.0, 0.5, 0.25, 0.125))
+            self.passes(lambda o, y: entropy(o, y) * next(rate), "sum", (6, 9, 7, 5))
+
+    def test_the_factor_of_each_record_is_found(self):
+        for factor in (1.0, 0.02, 3.0):
+            scores = torch.randn(7, 3, requires_grad=True)
+            output = scores * 1.0
+            losses.mark(output)
+            output.retain_grad()
+            loss = F.cross_entropy(output, torch.arange(7) % 3, reduction="sum") * factor
+            loss.backward()
+            self.assertAlmostEqual(losses.factor_of(loss, output.detach(), output.grad) / factor, 1,
+                                   places=5)
+        weighted = F.cross_entropy(output, torch.arange(7) % 3, torch.tensor([1.0, 2.0, 3.0]))
+        gradient, = torch.autograd.grad(weighted, output)
+        self.assertIsNone(losses.factor_of(weighted, output.detach(), gradient))
 
 
 class Between(nn.Module):

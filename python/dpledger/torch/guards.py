@@ -61,6 +61,7 @@ class Watch:
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = weakref.ref(model)
         self.users, self.public = 0, set()  # type: int, Set[str]
+        self._factors: Dict[int, float] = {}  # of losses, by the size of their batches
         self.loss_reduction: Optional[str] = None
         # Of the forward pass that is going on.
         self.before: Optional[_States] = None
@@ -130,7 +131,7 @@ class Watch:
             if tensor.requires_grad:
                 if tensor.shape[:1] == tuple(sizes[:1]):
                     losses.mark(tensor)
-                tensor.register_hook(losses.Check(self.loss_reduction, tensor.detach()))
+                tensor.register_hook(losses.Check(self.loss_reduction, tensor.detach(), self._factors))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""

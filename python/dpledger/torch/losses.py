@@ -18,6 +18,7 @@ from ..errors import InvalidArgument
 from .trial import tensors
 
 MOST_NODES = 10000  # of a loss's graph that are looked at
+LIKE = 1e-3  # two factors, up to rounding
 _MARK = "dpledger: an output with records in its rows"
 # Operations, by the names that autograd has for them. Each number by itself, not linearly:
 _CURVED = frozenset("Sqrt Rsqrt Exp Expm1 Log Log1P Log2 Log10 Pow Square Reciprocal Abs Relu "
@@ -25,7 +26,7 @@ _CURVED = frozenset("Sqrt Rsqrt Exp Expm1 Log Log1P Log2 Log10 Pow Square Recipr
 # Numbers along a dimension together: linearly, and not.
 _SUMS = frozenset("Sum Mean Cumsum".split())
 _TOGETHER = frozenset("Softmax LogSoftmax Logsumexp Logcumsumexp Std Var Norm LinalgVectorNorm Max "
-                      "Min Amax Amin Prod".split())
+                      "Min Amax Amin Prod Topk Sort Kthvalue Median Nanmedian".split())
 _BY_NUMBER = _CURVED | frozenset("Add Sub Rsub Mul Div Neg Clone ToCopy Where Expand".split())
 _MOVE = frozenset("View UnsafeView ReshapeAlias Permute Transpose T Squeeze Unsqueeze".split())
 _SELECT = frozenset("Select Slice Gather".split())
@@ -43,8 +44,9 @@ class Check:
     a constant factor all of them are right. It holds no tensor with a graph, so that none is
     kept."""
 
-    def __init__(self, said: Optional[str], output: torch.Tensor) -> None:
-        self.said, self.output = said, output
+    def __init__(self, said: Optional[str], output: torch.Tensor,
+                 factors: Dict[int, float]) -> None:
+        self.said, self.output, self.factors = said, output, factors
 
     def __call__(self, gradient: torch.Tensor) -> None:
         for loss in _losses():
@@ -73,6 +75,45 @@ class Check:
                     'per_example(model, loss_reduction="%s")'
                     % (self.said, found, "times" if self.said == "mean" else "over", found),
                     field="loss_reduction")
+            if found is None:
+                self._compare_factors(loss, gradient)
+
+    def _compare_factors(self, loss: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Of a sum that is multiplied by a number: whether that follows the size of the batch, as
+        `factors` has it of earlier ones."""
+        size, factor = len(gradient), factor_of(loss, self.output, gradient)
+        if factor is None:
+            return
+        for other, before in self.factors.items():
+            of_sum, of_mean = factor / before, (factor * size) / (before * other)
+            if size == other or (abs(of_mean - 1) if self.said == "sum" else abs(of_sum - 1)) > LIKE:
+                continue
+            raise InvalidArgument(
+                'loss_reduction: is "%s", but the loss is a sum %s: %s'
+                % ((self.said, "over the batch's size", 'take the sum alone, or per_example(model, '
+                    'loss_reduction="mean")') if self.said == "sum" else
+                   (self.said, "over a number that is not the batch's size",
+                    'per_example(model, loss_reduction="sum")')), field="loss_reduction")
+        self.factors[size] = factor
+
+
+def factor_of(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) -> Optional[float]:
+    """By what each record's cross entropy counts in `loss`, from the gradient of the scores
+    `output`; None where the records differ, or where it is another loss."""
+    kinds = {_kind(node) for node in _known(loss.grad_fn)}
+    wide, scores = gradient.double(), output.double()
+    if "NllLoss" in kinds and "LogSoftmax" in kinds and scores.dim() == 2:
+        # f (p - 1) at the label, f p elsewhere
+        at, label = wide.min(1)
+        found = -at / (1 - scores.softmax(1).gather(1, label[:, None])[:, 0])
+    elif kinds & {"BinaryCrossEntropyWithLogits", "LogSigmoid"}:
+        found = torch.where(wide > 0, wide / scores.sigmoid(), -wide / (-scores).sigmoid())
+    else:
+        return None
+    found = found[torch.isfinite(found) & (found > 0)]
+    if not len(found) or float(found.max() - found.min()) > LIKE * float(found.max()):
+        return None
+    return float(found.median())
 
 
 def _below(node: Any) -> Any:

@@ -57,16 +57,17 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
     A layer that would take something else for an example is refused by name, here or in the model's
     first call. So are a model that mixes records, which is called once more for that without
     gradients, in calls 1, 2, 4, 8 and so on; a loss that is seen to mix them, or to be reduced
-    otherwise; and state that a forward pass writes into the model. Called again, it takes the place of the call before. Copies of the model
-    (copy.deepcopy, torch.save) have hooks of their own. Returns what takes the hooks off again.
+    otherwise; and state that a forward pass writes into the model. Called again, it takes the place
+    of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of their own.
+    Returns what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),
                               field="loss_reduction")
     check_model(model)
     if any(isinstance(part, torch.jit.ScriptModule) for part in model.modules()):
-        raise WrongType("model: is compiled by torch.jit, which takes no hooks: give the module that "
-                        "it was made of", field="model")
+        raise WrongType("model: is compiled by torch.jit, which takes no hooks: give the module "
+                        "that it was made of", field="model")
     plan = list(_plan("", model, set()))
     _remove(model)
     passes = _Passes(loss_reduction == "mean")
@@ -193,7 +194,8 @@ class _Passes:
                     "optimizer's accumulate() after every backward pass, or its zero_grad() "
                     "after one that is not meant for it (of other data, of another model's loss); "
                     "if several calls on the same examples make one loss, make them in one "
-                    "module's forward"
+                    "module's forward; a gradient's own gradient (a penalty on it) takes "
+                    "dpledger.torch.gradients"
                     % (name or "it"),
                     field="grad_sample")
             elif before.shape != found.shape:
