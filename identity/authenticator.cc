@@ -1,5 +1,7 @@
 #include "identity/authenticator.h"
 
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,8 +16,9 @@ namespace {
 
 constexpr char kInvalidCertificate[] = "INVALID_CERTIFICATE";
 
-absl::Status Refused(const char* reason, absl::string_view message) {
-  return WithReason(absl::UnauthenticatedError(message), {reason, {}});
+absl::Status Refused(const char* reason, absl::string_view message,
+                     std::map<std::string, std::string> metadata = {}) {
+  return WithReason(absl::UnauthenticatedError(message), {reason, std::move(metadata)});
 }
 
 absl::Status Missing() {
@@ -31,10 +34,13 @@ absl::Status InvalidToken() {
 absl::Status UsableAt(const TokenRecord& token, absl::Time now) {
   if (token.UsableAt(now)) return absl::OkStatus();
   if (token.revoked.has_value()) {
-    return Refused("REVOKED_TOKEN", absl::StrCat("the token of ", token.name, " was revoked"));
+    return Refused("REVOKED_TOKEN", absl::StrCat("the token of ", token.name, " was revoked"),
+                   {{"caller", absl::StrCat("token:", token.name)}});
   }
-  return Refused("EXPIRED_TOKEN", absl::StrCat("the token of ", token.name,
-                                               " has expired: ask an administrator to rotate it"));
+  return Refused(
+      "EXPIRED_TOKEN",
+      absl::StrCat("the token of ", token.name, " has expired: ask an administrator to rotate it"),
+      {{"caller", absl::StrCat("token:", token.name)}});
 }
 
 }  // namespace

@@ -45,7 +45,9 @@ void Usage::Stranger(const CallContext& call) {
   if (record_ == nullptr) return;
   v1::Access::Refused refused;
   refused.set_reason(std::string(call.identified.message()));
-  record_->Refused("", call.peer, std::move(refused));
+  // Of a token that has ended, whose it was.
+  record_->Refused(ReasonOf(call.identified).metadata["caller"], /*identified=*/false, call.peer,
+                   std::move(refused));
 }
 
 void Usage::Denied(const Method& method, const CallContext& call, const Message& message,
@@ -60,7 +62,7 @@ void Usage::Denied(const Method& method, const CallContext& call, const Message&
   refused.set_resource(NameOf(demand.resource));
   refused.set_request_id(names.request_id);
   refused.set_reason("the caller does not have this permission");
-  record_->Refused(call.caller.name, call.peer, std::move(refused));
+  record_->Refused(call.caller.name, /*identified=*/true, call.peer, std::move(refused));
 }
 
 void Usage::Refused(const CallContext& call, const absl::Status& status) {
@@ -70,10 +72,10 @@ void Usage::Refused(const CallContext& call, const absl::Status& status) {
                  {{"ledger", why.metadata["ledger"]}, {"request_id", why.metadata["request_id"]}});
   if (record_ == nullptr) return;
   v1::Access::Refused refused;
-  refused.set_resource(why.metadata["ledger"]);
+  refused.set_resource(why.metadata[why.metadata.contains("dataset") ? "dataset" : "ledger"]);
   refused.set_request_id(why.metadata["request_id"]);
   refused.set_reason(why.reason);
-  record_->Refused(call.caller.name, call.peer, std::move(refused));
+  record_->Refused(call.caller.name, /*identified=*/true, call.peer, std::move(refused));
 }
 
 void Usage::Served(const CallContext& call, const std::vector<Demand>& demands, uint64_t entries) {

@@ -103,10 +103,11 @@ void AccessRecord::Reads(const std::string& caller, std::string_view permission,
   read.entries += entries;
 }
 
-void AccessRecord::Refused(const std::string& caller, const std::string& peer,
+void AccessRecord::Refused(const std::string& caller, bool identified, const std::string& peer,
                            v1::Access::Refused refused) {
+  const std::string share = identified ? Cut(caller) : "";
   absl::MutexLock lock(&mutex_);
-  if (++MinuteOf(caller).refused > kRefusalsOfACaller) return;
+  if (++MinuteOf(share).refused > kRefusalsOfACaller) return;
   v1::Access access = New(caller, peer, clock_.Now());
   refused.set_permission(Cut(refused.permission()));
   refused.set_resource(Cut(refused.resource()));
@@ -114,7 +115,7 @@ void AccessRecord::Refused(const std::string& caller, const std::string& peer,
   refused.set_reason(Cut(refused.reason()));
   refused.set_count(1);
   *access.mutable_refused() = std::move(refused);
-  Add(access);
+  Add(access, share);
 }
 
 absl::Status AccessRecord::Administers(const std::string& caller, const std::string& peer,
@@ -125,7 +126,7 @@ absl::Status AccessRecord::Administers(const std::string& caller, const std::str
     v1::Access access = New(caller, peer, clock_.Now());
     access.mutable_administers()->set_method(method);
     access.mutable_administers()->set_about(Cut(about));
-    added = Add(access);
+    added = Add(access, access.caller());
   }
   const absl::Status written =
       added ? WriteWaiting(/*all=*/false) : absl::ResourceExhaustedError("too much waits for it");
@@ -145,7 +146,7 @@ void AccessRecord::CollectMinute(bool all) {
     size_t bytes = kMaxTextBytes;
     for (const auto& [key, read] : done.reads) {
       if (bytes > kMaxNoteBytes - 2 * kMaxReadBytes) {
-        Add(access);
+        Add(access, access.caller());
         access.clear_reads();
         bytes = kMaxTextBytes;
       }
@@ -156,12 +157,12 @@ void AccessRecord::CollectMinute(bool all) {
       reads.set_entries(read.entries);
       bytes += events::MessageToJson(reads).size() + 1;
     }
-    if (access.reads_size() > 0) Add(access);
+    if (access.reads_size() > 0) Add(access, access.caller());
     if (done.refused > kRefusalsOfACaller) {
       access.clear_reads();
       access.mutable_refused()->set_reason("more than are recorded one by one in a minute");
       access.mutable_refused()->set_count(done.refused - kRefusalsOfACaller);
-      Add(access);
+      Add(access, access.caller());
     }
   }
   callers_.clear();
@@ -180,13 +181,13 @@ void AccessRecord::DropOfHeaviest() {
   --heaviest->second;
 }
 
-bool AccessRecord::Add(const v1::Access& access) {
-  ++waiting_of_[access.caller()];
-  waiting_.push_back({access.caller(), events::MessageToJson(access)});
+bool AccessRecord::Add(const v1::Access& access, const std::string& share) {
+  ++waiting_of_[share];
+  waiting_.push_back({share, events::MessageToJson(access)});
   if (waiting_.size() <= kMostWaiting) return true;
-  const uint64_t before = lost_[access.caller()];
+  const uint64_t before = lost_[share];
   DropOfHeaviest();
-  return lost_[access.caller()] == before;
+  return lost_[share] == before;
 }
 
 void AccessRecord::AddWhatWasLost() {

@@ -60,7 +60,10 @@ class AccessRecord {
   // `entries`: how many of the resource's were handed out.
   void Reads(const std::string& caller, std::string_view permission, const std::string& resource,
              uint64_t entries);
-  void Refused(const std::string& caller, const std::string& peer, v1::Access::Refused refused);
+  // Without `identified`, `caller` is whom a token was made for that has ended: the note names
+  // them, and counts among those of nobody, so that whoever holds it hides nothing of them.
+  void Refused(const std::string& caller, bool identified, const std::string& peer,
+               v1::Access::Refused refused);
 
   // Waits until it is stored. UNAVAILABLE (ACCESS_NOT_RECORDED): it must not be done.
   absl::Status Administers(const std::string& caller, const std::string& peer,
@@ -85,8 +88,9 @@ class AccessRecord {
   v1::Access New(const std::string& caller, const std::string& peer, absl::Time time) const;
   // The minute that is over, or all.
   void CollectMinute(bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False if too much waits, and most of it is the same caller's: it is counted as lost.
-  bool Add(const v1::Access& access) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False if too much waits, and most of it is the same caller's (`share`): it is counted as lost.
+  bool Add(const v1::Access& access, const std::string& share)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the last note of the caller that has the most, which it counts as lost.
   void DropOfHeaviest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddWhatWasLost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

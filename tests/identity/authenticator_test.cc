@@ -211,7 +211,9 @@ TEST_F(AuthenticatorTest, AnEndedTokenIsToldSo) {
   ASSERT_TRUE(
       other->Change([&](TokenTable& table) { return table.Revoke("bob", clock_.now); }).ok());
   authenticator_->Refresh();
-  EXPECT_EQ(ReasonOf(authenticator_->StillValid(bob)).reason, "REVOKED_TOKEN");
+  const ErrorReason revoked = ReasonOf(authenticator_->StillValid(bob));
+  EXPECT_EQ(revoked.reason, "REVOKED_TOKEN");
+  EXPECT_EQ(revoked.metadata.at("caller"), bob.name);
   EXPECT_TRUE(Refuses("Bearer " + second, "REVOKED_TOKEN", "no longer good"));
   Refusal refusal;
   EXPECT_FALSE(Show("Bearer " + second, &refusal).ok());

@@ -51,7 +51,7 @@ class AccessHistoryTest : public ::testing::Test {
           refused.set_permission(one_of({"append", "export"}));
           refused.set_resource(one_of(ledgers));
           refused.set_reason("no right");
-          record.Refused(caller, "192.0.2.1:5", refused);
+          record.Refused(caller, /*identified=*/true, "192.0.2.1:5", refused);
         } else {
           record.Reads(caller, one_of({"ask", "export", "read_entries"}), one_of(ledgers), i);
         }

@@ -174,7 +174,7 @@ TEST_F(AccessRecordTest, HoldsNoTokens) {
   v1::Access::Refused refused = Why("no right");
   refused.set_resource("dpl_bqTbTG3uCBNBBe9Wnlqq3hOJ0Q8kXnCq1Uqk7m3Zt0Y1a2b3c");
   refused.set_request_id("eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJl");
-  record_->Refused("token:ann", "192.0.2.1", refused);
+  record_->Refused("token:ann", /*identified=*/true, "192.0.2.1", refused);
   ASSERT_TRUE(record_->Flush().ok());
   const std::vector<v1::Access> recorded = Recorded();
   ASSERT_EQ(recorded.size(), 1);
@@ -186,9 +186,12 @@ TEST_F(AccessRecordTest, HoldsNoTokens) {
 
 TEST_F(AccessRecordTest, RefusalsOneByOneUpToABound) {
   Begin();
-  for (int i = 0; i < 1'000; ++i) record_->Refused("", "192.0.2.1", Why("no such token"));
-  // Strangers hide nothing of one who is known.
-  for (int i = 0; i < 70; ++i) record_->Refused("token:ann", "192.0.2.2", Why("may not ask"));
+  // Strangers hide nothing of one who is known; nor does whoever shows a token that they once had.
+  for (int i = 0; i < 1'000; ++i)
+    record_->Refused(i % 2 == 0 ? "" : "token:ann", /*identified=*/false, "192.0.2.1",
+                     Why("no such token"));
+  for (int i = 0; i < 70; ++i)
+    record_->Refused("token:ann", /*identified=*/true, "192.0.2.2", Why("may not ask"));
   ASSERT_TRUE(record_->Flush().ok());
   EXPECT_EQ(Recorded().size(), 120);
   Pass(absl::Minutes(1));
@@ -197,7 +200,11 @@ TEST_F(AccessRecordTest, RefusalsOneByOneUpToABound) {
   ASSERT_EQ(recorded.size(), 122);
   EXPECT_EQ(recorded[0].refused().reason(), "no such token");
   EXPECT_EQ(recorded[0].peer(), "192.0.2.1");
+  EXPECT_EQ(recorded[0].caller(), "");
+  EXPECT_EQ(recorded[1].caller(), "token:ann");
+  EXPECT_EQ(recorded[1].peer(), "192.0.2.1");
   EXPECT_EQ(recorded[60].caller(), "token:ann");
+  EXPECT_EQ(recorded[60].peer(), "192.0.2.2");
   EXPECT_EQ(recorded[120].caller(), "");
   EXPECT_EQ(recorded[120].refused().count(), 940);
   EXPECT_EQ(recorded[121].caller(), "token:ann");
@@ -209,7 +216,7 @@ TEST_F(AccessRecordTest, WhatStrangersSendIsCutAndCleaned) {
   v1::Access::Refused refused = Why(absl::StrCat(std::string(5'000, '\x01'), "\"<\\"));
   refused.set_resource(std::string(5'000, '"'));
   refused.set_request_id("\xff\xfe");
-  record_->Refused(std::string(5'000, '\\'), std::string(5'000, '<'), refused);
+  record_->Refused(std::string(5'000, '\\'), /*identified=*/true, std::string(5'000, '<'), refused);
   ASSERT_TRUE(record_->Flush().ok());
   ASSERT_EQ(Recorded().size(), 1);
   EXPECT_EQ(Recorded()[0].refused().resource(), std::string(512, '\''));
@@ -231,11 +238,12 @@ TEST_F(AccessRecordTest, AdministrationIsStoredBeforeItIsDone) {
 TEST_F(AccessRecordTest, WaitsForAStoreThatRefuses) {
   Begin();
   running_.store().FailAppends(absl::ResourceExhaustedError("the store's queue is full"));
-  for (int i = 0; i < 5; ++i) record_->Refused("", "192.0.2.1", Why(absl::StrCat("reason ", i)));
+  for (int i = 0; i < 5; ++i)
+    record_->Refused("", /*identified=*/true, "192.0.2.1", Why(absl::StrCat("reason ", i)));
   EXPECT_FALSE(record_->Flush().ok());
   EXPECT_FALSE(record_->Flush().ok());
   running_.store().FailAppends(absl::OkStatus());
-  record_->Refused("", "192.0.2.1", Why("reason 5"));
+  record_->Refused("", /*identified=*/true, "192.0.2.1", Why("reason 5"));
   EXPECT_TRUE(record_->Flush().ok());
   const std::vector<v1::Access> recorded = Recorded();
   ASSERT_EQ(recorded.size(), 6);
@@ -247,7 +255,7 @@ TEST_F(AccessRecordTest, SaysHowMuchWasLost) {
   Begin();
   running_.store().FailAppends(absl::ResourceExhaustedError("the store's queue is full"));
   for (int minute = 0; minute < 25; ++minute) {
-    for (int i = 0; i < 120; ++i) record_->Refused("", "", Why("no"));
+    for (int i = 0; i < 120; ++i) record_->Refused("", /*identified=*/true, "", Why("no"));
     Pass(absl::Minutes(1));
   }
   running_.store().FailAppends(absl::OkStatus());
@@ -259,14 +267,14 @@ TEST_F(AccessRecordTest, SaysHowMuchWasLost) {
 
 TEST_F(AccessRecordTest, ALedgerForEachMonthWhoseWriterCloses) {
   Begin();
-  record_->Refused("", "", Why("in November"));
+  record_->Refused("", /*identified=*/true, "", Why("in November"));
   ASSERT_TRUE(record_->Flush().ok());
   clock_.Set(absl::FromCivil(absl::CivilMinute(2026, 12, 1, 0, 0), absl::UTCTimeZone()));
-  record_->Refused("", "", Why("in December"));
+  record_->Refused("", /*identified=*/true, "", Why("in December"));
   ASSERT_TRUE(record_->Flush().ok());
   // Nothing goes back to a writer that has closed.
   clock_.Set(absl::FromCivil(absl::CivilMinute(2026, 11, 30, 23, 59), absl::UTCTimeZone()));
-  record_->Refused("", "", Why("the clock went back"));
+  record_->Refused("", /*identified=*/true, "", Why("the clock went back"));
   ASSERT_TRUE(record_->Flush().ok());
   EXPECT_EQ(Recorded(kNovember).size(), 1);
   EXPECT_EQ(Recorded(kDecember).size(), 2);
@@ -281,11 +289,11 @@ TEST_F(AccessRecordTest, ALedgerForEachMonthWhoseWriterCloses) {
 TEST_F(AccessRecordTest, ServersShareALedger) {
   AccessRecord first(&store(), &clock_, &log_);
   AccessRecord second(&store(), &clock_, &log_);
-  first.Refused("", "", Why("first"));
-  second.Refused("", "", Why("second"));
+  first.Refused("", /*identified=*/true, "", Why("first"));
+  second.Refused("", /*identified=*/true, "", Why("second"));
   ASSERT_TRUE(first.Flush().ok());
   ASSERT_TRUE(second.Flush().ok());
-  first.Refused("", "", Why("first again"));
+  first.Refused("", /*identified=*/true, "", Why("first again"));
   ASSERT_TRUE(first.Flush().ok());
   EXPECT_EQ(Recorded().size(), 3);
   EXPECT_EQ(running_.Get(kNovember).writer_count(), 2);
@@ -294,7 +302,7 @@ TEST_F(AccessRecordTest, ServersShareALedger) {
 TEST_F(AccessRecordTest, StopRecordsWhatWaits) {
   Begin();
   record_->Reads("token:ann", "ask", "projects/p/ledgers/l", 0);
-  record_->Refused("", "", Why("no"));
+  record_->Refused("", /*identified=*/true, "", Why("no"));
   record_->Stop();
   EXPECT_EQ(Recorded().size(), 2);
 }
@@ -302,7 +310,7 @@ TEST_F(AccessRecordTest, StopRecordsWhatWaits) {
 // Even where nobody is asked who he is: the ledger is the server's.
 TEST_F(AccessRecordTest, NobodyElseWritesToIt) {
   Begin();
-  record_->Refused("", "", Why("no"));
+  record_->Refused("", /*identified=*/true, "", Why("no"));
   ASSERT_TRUE(record_->Flush().ok());
   const auto refused = [](const grpc::Status& status) {
     return IsError(status, grpc::StatusCode::PERMISSION_DENIED, "RESERVED_PROJECT",
