@@ -370,10 +370,19 @@ void AddRecord(const Facts& facts, SectionBuilder& builder) {
   builder.Begin("8. The record");
   std::string others = "not stated: who asked for this statement may not know of all of them";
   if (facts.declaring.has_value()) {
-    others = *facts.declaring <= facts.ledgers.size()
+    // The budgets that hold its runs are over the same data set, and are no uses of it.
+    std::set<std::string> known, budgets;
+    for (const LedgerFacts& ledger : facts.ledgers) known.insert(ledger.ledger.name());
+    for (const LedgerFacts& ledger : facts.ledgers) {
+      const std::string& budget = ledger.declaration().budget();
+      if (!budget.empty() && known.insert(budget).second) budgets.insert(budget);
+    }
+    others = *facts.declaring <= known.size()
                  ? "none on this server"
-                 : absl::StrCat(Counted(*facts.declaring - facts.ledgers.size(), "other ledger"),
+                 : absl::StrCat(Counted(*facts.declaring - known.size(), "other ledger"),
                                 " on this server over the same data set, not in this statement");
+    if (!budgets.empty())
+      absl::StrAppend(&others, "; beside the budget ", absl::StrJoin(budgets, ", "));
   }
   builder.Add("other_ledgers", "Other ledgers over the data set", others,
               facts.declaring.has_value() ? kComputed : kNotStated);

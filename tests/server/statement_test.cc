@@ -26,6 +26,7 @@ namespace {
 using accountant::FromText;
 using grpc::StatusCode;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -249,7 +250,7 @@ TEST_F(StatementTest, FilterOfAdaptiveLedgersIsTheGuarantee) {
   MustAsk("dataset: 'adult' delta: 1e-5");
   EXPECT_EQ(statement_.answer().details().regime(), v1::ODOMETER);
   EXPECT_EQ(Field("filter").source(), v1::Statement::DECLARED);
-  EXPECT_EQ(Field("filter").value(), absl::StrCat(kOne, ": rdp at order 8, bound 4"));
+  EXPECT_EQ(Field("filter").value(), absl::StrCat(kOne, ": epsilon of order 8 (rdp), bound 4"));
 }
 
 // A number that is no bound, one that is corrected, and a δ that gives out whole records, in the
@@ -499,6 +500,12 @@ TEST_F(StatementTest, OfABudgetSaysThatItsRoundsAreSetAside) {
   EXPECT_THAT(Field("sampling_recorded").value(), HasSubstr("set aside for its runs: 7 rounds"));
   EXPECT_THAT(Field("noise").value(), HasSubstr("set aside for its runs: noise multiplier 10"));
   EXPECT_EQ(Field("rounds").value(), "none: a budget sets aside what its runs may release");
+  // Nor is it another use of the data set beside its run's.
+  const std::string of_budget = Field("other_ledgers").value();
+  MustAsk("ledger: '" + run + "'");
+  const std::string of_run = Field("other_ledgers").value();
+  EXPECT_THAT(of_run, EndsWith("; beside the budget " + budget));
+  EXPECT_EQ(std::atoi(of_run.c_str()) + 1, std::atoi(of_budget.c_str())) << of_budget;
 }
 
 }  // namespace
