@@ -37,11 +37,12 @@ void AddDataFlags(flags::App& app, DataFlags& flags) {
       "--dataset", flags.dataset,
       "the data set's name in the ledger, the same for all runs on it [the file's name]");
   app.add_option("--population", flags.population,
-                 "number of records, a public constant [the schema's rows, else the file's]")
+                 "number of records, a public constant that was chosen beforehand [the schema's "
+                 "rows]")
       ->check(Between(1, 1e8));
 }
 
-absl::StatusOr<Input> ReadInput(const DataFlags& flags) {
+absl::StatusOr<Input> ReadInput(const DataFlags& flags, Size size) {
   Input input;
   if (!flags.data.empty()) {
     ASSIGN_OR_RETURN(const std::string json, ReadFile(flags.schema));
@@ -62,6 +63,12 @@ absl::StatusOr<Input> ReadInput(const DataFlags& flags) {
   input.name.erase(0, input.name.rfind('/') + 1);
   if (!flags.dataset.empty()) input.name = flags.dataset;
   if (flags.population > 0) input.population = flags.population;
+  if (input.population == 0 && size == Size::kSecret) {
+    return FieldError("--population",
+                      "must be given, or \"rows\" in the schema: how many records there are is a "
+                      "secret where one may come or go. Give a constant that was chosen beforehand "
+                      "and is at least that");
+  }
   if (input.population == 0) {
     input.population = input.data.size();
     absl::FPrintF(stderr, "note: the number of records, %d, is taken as public (--population)\n",

@@ -13,7 +13,7 @@ namespace dpledger::examples {
 struct DataFlags {
   std::string data, schema, idx_images, idx_labels;  // none: made-up data
   std::string dataset;                               // its name in the ledger
-  uint64_t population = 0;                           // 0: the schema's, or the file's
+  uint64_t population = 0;                           // 0: the schema's
 };
 void AddDataFlags(flags::App& app, DataFlags& flags);
 
@@ -23,7 +23,11 @@ struct Input {
   uint64_t population = 0;  // declared records, held out ones included
 };
 
-// Notes on stderr what it takes for public. Errors name the file.
-absl::StatusOr<Input> ReadInput(const DataFlags& flags);
+// Whether neighbouring data sets have the same number of records, which then is public, or one more
+// or less: then no file says a number that may be shown.
+enum class Size { kPublic, kSecret };
+
+// Notes on stderr what it takes for public. Errors name the file, or --population.
+absl::StatusOr<Input> ReadInput(const DataFlags& flags, Size size);
 
 }  // namespace dpledger::examples

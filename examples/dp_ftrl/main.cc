@@ -145,7 +145,8 @@ void PrintAccuracy(const Flags& flags, const examples::Input& input, examples::N
 }
 
 absl::StatusOr<int> Run(const Flags& flags) {
-  ASSIGN_OR_RETURN(const examples::Input input, examples::ReadInput(flags.input));
+  ASSIGN_OR_RETURN(const examples::Input input,
+                   examples::ReadInput(flags.input, examples::Size::kPublic));
   examples::Network network(input.data.feature_count, flags.hidden,
                             static_cast<size_t>(input.data.class_count));
   ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input, network.parameter_count()));

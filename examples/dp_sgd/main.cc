@@ -37,7 +37,8 @@ Examples:
       --data adult.data --schema examples/dp_sgd/adult_schema.json
       UCI Adult, with the noise calibrated by the server
   dp_sgd --server 127.0.0.1:7070 --ledger digits --noise-multiplier 1.1 --model mlp \
-      --idx-images train-images-idx3-ubyte --idx-labels train-labels-idx1-ubyte
+      --idx-images train-images-idx3-ubyte --idx-labels train-labels-idx1-ubyte \
+      --population 60000
 )";
 
 constexpr double kMostSteps = 1e9;
@@ -128,7 +129,7 @@ void PrintAccuracy(const Input& input, const TrainingPlan& plan, double test_fra
 }
 
 absl::StatusOr<int> Run(const Flags& flags) {
-  ASSIGN_OR_RETURN(const Input input, examples::ReadInput(flags.input));
+  ASSIGN_OR_RETURN(const Input input, examples::ReadInput(flags.input, examples::Size::kSecret));
   ASSIGN_OR_RETURN(const TrainingPlan plan, MakePlan(flags, input));
   Network network(input.data.feature_count, flags.hidden,
                   static_cast<size_t>(input.data.class_count));

@@ -130,7 +130,7 @@ absl::StatusOr<int> Run(const Flags& flags) {
   if (data.data.empty() && data.idx_images.empty() && data.population == 0) {
     data.population = kSyntheticPopulation;
   }
-  ASSIGN_OR_RETURN(examples::Input input, examples::ReadInput(data));
+  ASSIGN_OR_RETURN(examples::Input input, examples::ReadInput(data, examples::Size::kSecret));
   const auto records = static_cast<double>(input.population);
   if (!(flags.batch_size <= records)) {
     return FieldError("--batch-size", absl::StrCat("must be at most the population, ", records,

@@ -125,6 +125,15 @@ TEST_F(DpSgd, ReadsCsvBySchema) {
   EXPECT_EQ(bad.exit_code, 1);
   EXPECT_THAT(bad.err, HasSubstr("toy.csv: line 1001, column \"c\": \"c\" is not among the "
                                  "schema's values"));
+  // The file's own number of records is a secret.
+  folder_.Write("toy.csv", csv);
+  folder_.Write("toy.json", R"({"columns": [
+      {"name": "x", "kind": "number", "minimum": 0, "maximum": 10},
+      {"name": "c", "kind": "category", "values": ["a", "b"]},
+      {"name": "y", "kind": "label", "values": ["no", "yes"]}]})");
+  const RunResult uncounted = RunProgram(Command("uncounted", flags));
+  EXPECT_EQ(uncounted.exit_code, 1);
+  EXPECT_THAT(uncounted.err, HasSubstr("--population: must be given, or \"rows\" in the schema"));
 }
 
 TEST_F(DpSgd, SaysWhatIsWrongWithAFlag) {
