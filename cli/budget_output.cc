@@ -59,7 +59,8 @@ std::string PlanText(const v1::BudgetGrant& grant) {
 
 std::string WhyNot(const v1::ComputeBudgetResponse& answer) {
   if (answer.budget().state() == v1::SEALED) return ": the budget is sealed";
-  return absl::StrCat(answer.overspent_size() > 0 ? ": the budget is overspent" : "",
+  return absl::StrCat(answer.below_spent() ? ": the run has spent more than that" : "",
+                      answer.overspent_size() > 0 ? ": the budget is overspent" : "",
                       answer.retired_block() > 0
                           ? absl::StrCat(": block ", answer.retired_block(), " is retired")
                           : "");

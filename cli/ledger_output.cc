@@ -107,12 +107,22 @@ std::string ToText(const v1::Ledger& ledger) {
   return text;
 }
 
+// Of a budget.
+std::string GrantedText(const v1::FilterSpending& spending) {
+  const double left = std::max(0.0, spending.bound() - spending.spent());
+  return absl::StrCat(TextUp(spending.spent()), " of ", TextNear(spending.bound()), " granted, ",
+                      TextDown(left), " left (", spending.filter(), ")");
+}
+
 std::string ToLine(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {
   const bool old = !summary.ledger().empty() && summary.size() < ledger.size();
   return absl::StrFormat("%s  %s  size %d  %s, %s  %s%s", ledger.name(),
                          v1::LedgerState_Name(ledger.state()), ledger.size(),
                          Shown(ledger.declaration().dataset()),
-                         Shown(ledger.declaration().unit_of_privacy()), CostText(summary),
+                         Shown(ledger.declaration().unit_of_privacy()),
+                         ledger.declaration().kind() == v1::BUDGET && summary.has_spending()
+                             ? GrantedText(summary.spending())
+                             : CostText(summary),
                          old ? absl::StrCat(" of ", summary.size()) : "");
 }
 

@@ -53,19 +53,20 @@ double Shown(const accountant::filter::Filter& filter, double spent) {
   return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
 }
 
-// What each part uses of the budget's filter, and what is set aside of it.
+// What each part uses of the filter, and what a budget sets aside of it, or a run has spent.
 struct SetAside {
   UsesOfPart uses_of;
   HeldRun run;
 };
-absl::StatusOr<SetAside> SetAsideOf(const LedgerPart& budget, const accountant::Limits& limits,
-                                    UsesMemo* memo) {
-  const v1::Declaration& declaration = budget.declaration();
+absl::StatusOr<SetAside> SetAsideOf(const LedgerPart& ledger,
+                                    const std::vector<const HistoryReader*>& prefixes,
+                                    const accountant::Limits& limits, UsesMemo* memo) {
+  const v1::Declaration& declaration = ledger.declaration();
   ASSIGN_OR_RETURN(const accountant::filter::Filter filter, FilterFromProto(declaration.filter()));
   ASSIGN_OR_RETURN(const accountant::Adjacency adjacency,
                    AdjacencyFromProto(declaration.adjacency()));
   SetAside aside = {UsesWithin(filter, adjacency, limits, memo), HeldRun(filter)};
-  RETURN_IF_ERROR(aside.run.Begin(*budget.reader, {}, aside.uses_of));
+  RETURN_IF_ERROR(aside.run.Begin(*ledger.reader, prefixes, aside.uses_of));
   return aside;
 }
 
@@ -161,7 +162,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
                                                        const accountant::Limits& limits,
                                                        UsesMemo* memo) {
   RETURN_IF_ERROR(CheckRequest(budget, request));
-  ASSIGN_OR_RETURN(const SetAside aside, SetAsideOf(budget, limits, memo));
+  ASSIGN_OR_RETURN(const SetAside aside, SetAsideOf(budget, {}, limits, memo));
   const HeldRun& run = aside.run;
   const accountant::filter::Filter& filter = run.filter();
 
@@ -229,11 +230,23 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   return response;
 }
 
+absl::StatusOr<bool> HoldsWhatIsSpent(const LedgerPart& run,
+                                      const std::vector<const HistoryReader*>& prefixes,
+                                      const v1::BudgetGrant& grant,
+                                      const accountant::Limits& limits, UsesMemo* memo) {
+  ASSIGN_OR_RETURN(const SetAside aside, SetAsideOf(run, prefixes, limits, memo));
+  std::vector<v1::LedgerEntry> entry(1);
+  entry[0].set_sequence(run.size());
+  *entry[0].mutable_granted() = grant;
+  ASSIGN_OR_RETURN(const HeldRun::Step step, aside.run.Take(std::move(entry), aside.uses_of));
+  return !aside.run.IsOwed(step) && !aside.run.CrossedIn(step).has_value();
+}
+
 absl::StatusOr<v1::BudgetPace> PaceOf(const LedgerPart& budget, absl::Time now,
                                       const LedgerPart& earlier, absl::Time then,
                                       const accountant::Limits& limits, UsesMemo* memo) {
-  ASSIGN_OR_RETURN(const SetAside aside_then, SetAsideOf(earlier, limits, memo));
-  ASSIGN_OR_RETURN(const SetAside aside_now, SetAsideOf(budget, limits, memo));
+  ASSIGN_OR_RETURN(const SetAside aside_then, SetAsideOf(earlier, {}, limits, memo));
+  ASSIGN_OR_RETURN(const SetAside aside_now, SetAsideOf(budget, {}, limits, memo));
   const HeldRun &before = aside_then.run, &present = aside_now.run;
   const accountant::filter::Filter& filter = present.filter();
   v1::BudgetPace pace;

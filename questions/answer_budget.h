@@ -2,6 +2,8 @@
 // The server decides by the same sums (held_run.h) when a grant is asked for.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "accountant/limits.h"
@@ -18,6 +20,14 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
                                                        const v1::ComputeBudgetRequest& request,
                                                        const accountant::Limits& limits,
                                                        UsesMemo* memo = nullptr);
+
+// Whether a run under a budget may be granted this instead of what it has: what it has spent, with
+// what writers that its seal names may still bring, stays granted. `prefixes` are its ancestors'.
+// Errors are those of AnswerBudget.
+absl::StatusOr<bool> HoldsWhatIsSpent(const LedgerPart& run,
+                                      const std::vector<const HistoryReader*>& prefixes,
+                                      const v1::BudgetGrant& grant,
+                                      const accountant::Limits& limits, UsesMemo* memo = nullptr);
 
 // How fast the budget was granted since `then`, when it was `earlier`, and when that would fill it.
 // Precondition: `earlier` is a prefix of it; then < now. Errors are those of AnswerBudget.

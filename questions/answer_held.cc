@@ -161,6 +161,14 @@ absl::Status Overspent(const v1::FilterSpending& spending) {
         {"bound", absl::StrCat(spending.granted())}}});
 }
 
+absl::Status BudgetOverspent(const v1::FilterSpending& run) {
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        run.budget(), ": is overspent: ", run.ledger(),
+                        " has spent more than it was granted; what the budget promises did not "
+                        "hold, and no number is given for it")),
+                    {kBudgetExceeded, {{"ledger", run.ledger()}, {"budget", run.budget()}}});
+}
+
 absl::Status DescribeUnderBudget(const HeldLedger& ledger, v1::Adjacency declared,
                                  const accountant::Limits& limits, v1::AnswerDetails& details) {
   ASSIGN_OR_RETURN(const accountant::Adjacency adjacency, AdjacencyFromProto(declared));

@@ -113,6 +113,8 @@ inline constexpr char kNotAllYoursText[] =
 
 // Why nothing is said of a budget one of whose runs has spent that (reason BUDGET_EXCEEDED).
 absl::Status Overspent(const v1::FilterSpending& spending);
+// The same to who asks about its budget, and may not ask about the run: without the numbers.
+absl::Status BudgetOverspent(const v1::FilterSpending& run);
 
 // The software's version, which every answer states.
 std::string Version();

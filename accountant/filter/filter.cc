@@ -46,10 +46,10 @@ Answer UpperBound(double value, Method method) { return {{0, value}, method, {kN
 
 std::string Name(const Filter& filter) {
   if (const auto* rdp = std::get_if<RdpFilter>(&filter))
-    return absl::StrCat("rdp at order ", rdp->order);
+    return absl::StrCat("epsilon of order ", rdp->order, " (rdp)");
   if (const auto* mixture = std::get_if<MixtureFilter>(&filter))
-    return absl::StrCat("mixture at delta ", mixture->delta);
-  return std::holds_alternative<ZcdpFilter>(filter) ? "zcdp" : "gdp";
+    return absl::StrCat("epsilon at delta ", mixture->delta, " (mixture)");
+  return std::holds_alternative<ZcdpFilter>(filter) ? "rho (zcdp)" : "mu (gdp)";
 }
 
 size_t MeasuresOf(const Filter& filter) {

@@ -45,7 +45,8 @@ struct MixtureFilter {
 
 using Filter = std::variant<RdpFilter, ZcdpFilter, GdpFilter, MixtureFilter>;
 
-// "rdp at order 8", "zcdp", "gdp", "mixture at delta 1e-06".
+// What it bounds: "epsilon of order 8 (rdp)", "rho (zcdp)", "mu (gdp)", "epsilon at delta 1e-06
+// (mixture)".
 std::string Name(const Filter& filter);
 // epsilon, rho or mu.
 double BoundOf(const Filter& filter);

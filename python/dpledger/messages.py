@@ -1136,9 +1136,9 @@ class AnswerDetails(Message):
 class FilterSpending(Message):
     """What an adaptive ledger has spent of its filter.
 
-    filter: "rdp at order 8", "zcdp", "gdp", "mixture at delta 1e-06"
-    bound: ε of that order, ρ, μ, or ε at that delta
-    spent: in the same units, rounded up
+    filter: What it bounds: "epsilon of order 8 (rdp)", "rho (zcdp)", "mu (gdp)", "epsilon at delta 1e-06 (mixture)".
+    bound: of that
+    spent: of that, rounded up
     odometer: Mixture filters only. With a probability of at least 1 - delta over the run's own outputs, the privacy
         loss of all that the ledger has released was at most `odometer` at every time, rounded up, whatever the
         bound. It speaks of the run that happened; it is no differential privacy.
@@ -1995,6 +1995,8 @@ class ComputeBudgetResponse(Message):
     with_more_noise: A plan that does not fit: its last event with so much more noise that it would, rounded up in
         the fourth digit. Absent where nothing below a million times the noise fits, or no such event was found in a
         second; and for other events than rounds, Gaussian and Laplace mechanisms.
+    below_spent: The request's ledger has spent more than the plan, by some measure, and so it does not fit: what is
+        spent stays granted. False where the caller may not ask about that ledger.
     """
     budget: Optional[LedgerReference] = None
     spending: Optional[FilterSpending] = None
@@ -2011,6 +2013,7 @@ class ComputeBudgetResponse(Message):
     retired_blocks: Sequence[BlockRange] = ()
     retired_block: int = 0
     with_more_noise: Optional[Event] = None
+    below_spent: bool = False
     _wire = (
         (1, "budget", "LedgerReference", ""),
         (2, "spending", "FilterSpending", ""),
@@ -2026,14 +2029,15 @@ class ComputeBudgetResponse(Message):
         (13, "pace", "BudgetPace", ""),
         (14, "retired_blocks", "BlockRange", "*"),
         (15, "retired_block", "uint64", ""),
-        (16, "with_more_noise", "Event", ""),)
+        (16, "with_more_noise", "Event", ""),
+        (17, "below_spent", "bool", ""),)
 
     def __init__(self, budget: Optional[LedgerReference] = None, spending: Optional[FilterSpending] = None, grants:
                  Sequence[BudgetGrant] = (), grant_count: int = 0, spent_with_plan: float = 0.0, fits: bool = False,
                  blocks: Sequence[BlockSpending] = (), present_grant: Optional[BudgetGrant] = None, rounds_left:
                  Optional[int] = None, runs: Sequence[FilterSpending] = (), overspent: Sequence[str] = (), pace:
                  Optional[BudgetPace] = None, retired_blocks: Sequence[BlockRange] = (), retired_block: int = 0,
-                 with_more_noise: Optional[Event] = None) -> None:
+                 with_more_noise: Optional[Event] = None, below_spent: bool = False) -> None:
         self.budget = budget
         self.spending = spending
         self.grants = grants
@@ -2049,6 +2053,7 @@ class ComputeBudgetResponse(Message):
         self.retired_blocks = retired_blocks
         self.retired_block = retired_block
         self.with_more_noise = with_more_noise
+        self.below_spent = below_spent
 
 
 class BudgetPace(Message):

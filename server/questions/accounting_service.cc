@@ -44,7 +44,7 @@ absl::StatusOr<questions::Subject> AccountingService::OverDataset(
   for (const std::string& ledger : ledgers) {
     if (may_ask_(call.caller, ledger)) continue;
     return WithReason(absl::PermissionDeniedError(questions::kNotAllYoursText),
-                      {questions::kNotAllYours, {{"field", "dataset"}}});
+                      {questions::kNotAllYours, {{"field", "dataset"}, {"dataset", dataset}}});
   }
   if (ledgers.empty()) {
     return WithReason(absl::NotFoundError(absl::StrCat(
@@ -102,6 +102,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(
   ASSIGN_OR_RETURN(v1::ComputeBudgetResponse response,
                    questions::AnswerBudget(lineage[0].part(), request, limits, &budget_uses_));
   AddRuns(call, response);
+  RETURN_IF_ERROR(HoldToSpent(request, call, limits, response));
   // As a grant is answered: but for those that it is to set right, none fits.
   if (request.plan_size() > 0 &&
       std::any_of(response.overspent().begin(), response.overspent().end(),
@@ -117,6 +118,38 @@ absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(
   return response;
 }
 
+absl::Status AccountingService::HoldToSpent(const v1::ComputeBudgetRequest& request,
+                                            const CallContext& call,
+                                            const accountant::Limits& limits,
+                                            v1::ComputeBudgetResponse& response) {
+  const std::string& name = request.ledger();
+  if (name.empty() || request.plan().empty() || !may_ask_(call.caller, name)) {
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<Lineage> run = subjects_.ReadLineage(name, limits);
+  if (absl::IsNotFound(run.status())) return absl::OkStatus();  // it is still to be made
+  RETURN_IF_ERROR(run.status());
+  const questions::LedgerPart part = run->front().part();
+  if (part.declaration().budget() != request.budget()) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "ledger: ", name, " is not under the budget ", request.budget())),
+                      {"NO_BUDGET", {{"field", "ledger"}, {"ledger", name}}});
+  }
+  std::vector<const questions::HistoryReader*> prefixes;
+  for (size_t i = 1; i < run->size(); ++i) prefixes.push_back(&(*run)[i].history->reader);
+  v1::BudgetGrant grant;
+  *grant.mutable_plan() = request.plan();
+  grant.set_ledger(name);
+  ASSIGN_OR_RETURN(const bool holds,
+                   questions::HoldsWhatIsSpent(part, prefixes, grant, limits, &budget_uses_));
+  if (holds) return absl::OkStatus();
+  response.set_below_spent(true);
+  response.set_fits(false);
+  response.clear_rounds_left();
+  response.clear_with_more_noise();
+  return absl::OkStatus();
+}
+
 absl::Status AccountingService::CheckBudgetsHold(const questions::Subject& subject,
                                                  bool of_entries) const {
   if (!runs_.overspent) return absl::OkStatus();
@@ -128,7 +161,8 @@ absl::Status AccountingService::CheckBudgetsHold(const questions::Subject& subje
       const auto& ancestors = one.ancestors;
       const bool is_ancestor =
           std::find(ancestors.begin(), ancestors.end(), run.ledger()) != ancestors.end();
-      if (is_ancestor || (one.is_budget && !of_entries)) return questions::Overspent(run);
+      if (is_ancestor) return questions::Overspent(run);
+      if (one.is_budget && !of_entries) return questions::BudgetOverspent(run);
     }
   }
   return absl::OkStatus();

@@ -110,6 +110,10 @@ class AccountingService {
 
   // What is known of the runs that the caller may ask about, and the pace at which the budget was
   // granted of late.
+  // Takes the fit back where the plan is less than its ledger has spent. FAILED_PRECONDITION
+  // (NO_BUDGET) if that is not under the budget.
+  absl::Status HoldToSpent(const v1::ComputeBudgetRequest& request, const CallContext& call,
+                           const accountant::Limits& limits, v1::ComputeBudgetResponse& response);
   void AddRuns(const CallContext& call, v1::ComputeBudgetResponse& response) const;
   absl::Status AddPace(const Lineage& budget, const accountant::Limits& limits,
                        v1::ComputeBudgetResponse& response);

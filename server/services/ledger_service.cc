@@ -147,7 +147,7 @@ absl::Status LedgerService::CheckNoneOverspent(const v1::GrantBudgetRequest& req
   if (overspent.empty() || std::any_of(overspent.begin(), overspent.end(), is_it)) {
     return absl::OkStatus();
   }
-  const absl::Status why = questions::Overspent(overspent.front());
+  const absl::Status why = questions::BudgetOverspent(overspent.front());
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(why.message(),
                                                  "; nothing is granted to others until it is "

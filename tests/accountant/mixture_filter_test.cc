@@ -170,7 +170,7 @@ TEST(MixtureFilter, NothingAndEverything) {
   EXPECT_EQ(failing.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ReasonOf(failing.status()).reason, "FILTER_CANNOT_COUNT");
   EXPECT_THAT(std::string(failing.status().message()),
-              HasSubstr("filter mixture at delta 1e-06: a mechanism that may fail"));
+              HasSubstr("filter epsilon at delta 1e-06 (mixture): a mechanism that may fail"));
 }
 
 TEST(MixtureFilter, AnswersWithItsDeclaredNumbersAndNoOthers) {

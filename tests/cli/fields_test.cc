@@ -376,8 +376,11 @@ TEST(AnswerFields, OfListsAreThoseOfALine) {
   ExpectLine<v1::ListLedgersResponse>(
       {"ledgers.name", "ledgers.state", "ledgers.size", "ledgers.declaration.dataset",
        "ledgers.declaration.unit_of_privacy", "summaries.epsilon.upper", "summaries.delta",
-       "summaries.refusal.reason"},
-      {{}, {"summaries.epsilon"}});
+       "summaries.refusal.reason",
+       // of a budget
+       "ledgers.declaration.kind", "summaries.spending.bound", "summaries.spending.filter",
+       "summaries.spending.spent"},
+      {{}, {"ledgers.declaration.kind"}, {"ledgers.declaration.kind", "summaries.epsilon"}});
   ExpectLine<v1::ListDatasetsResponse>(
       {"datasets.name", "datasets.ledger_count", "datasets.open_count", "datasets.epsilon.upper",
        "datasets.delta", "datasets.refusal.reason"},

@@ -357,7 +357,7 @@ TEST_F(Ledger, AdaptiveLedgersAreAnsweredByTheirFilter) {
   const auto spending = answer.Array("details.filterSpending");
   ASSERT_EQ(spending.size(), 1);
   const auto& fields = spending[0].struct_value().fields();
-  EXPECT_EQ(fields.at("filter").string_value(), "zcdp");
+  EXPECT_EQ(fields.at("filter").string_value(), "rho (zcdp)");
   EXPECT_EQ(fields.at("bound").number_value(), 0.5);
   EXPECT_NEAR(fields.at("spent").number_value(), 0.375, 1e-14);
   // 2 more would cross it: (3 + 2)/8 > 0.5.
@@ -538,7 +538,7 @@ TEST_F(Ledger, MixtureFiltersKeepAmplificationAndTellAnOdometer) {
   const auto spending = answer.Array("details.filterSpending");
   ASSERT_EQ(spending.size(), 1);
   const auto& fields = spending[0].struct_value().fields();
-  EXPECT_EQ(fields.at("filter").string_value(), "mixture at delta 1e-06");
+  EXPECT_EQ(fields.at("filter").string_value(), "epsilon at delta 1e-06 (mixture)");
   EXPECT_EQ(fields.at("bound").number_value(), 4);
   EXPECT_NEAR(fields.at("spent").number_value(), 3.561, 1e-3);
   EXPECT_GT(fields.at("odometer").number_value(), 3.9);

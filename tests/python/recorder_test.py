@@ -207,9 +207,10 @@ class Recording:
         self.program("ledger", "verify", "killed", "--self-signed")
 
     def test_adaptive_ledgers_keep_to_their_filter_and_spools_release_alone(self):
-        for kind, shown in ((("rdp", 8.0, 2.5), "rdp at order 8"), (("zcdp", 0.5), "zcdp"),
-                            (("gdp", 1.5), "gdp"),
-                            (("mixture", 3.5, 1e-5), "mixture at delta 1e-05")):
+        for kind, shown in ((("rdp", 8.0, 2.5), "epsilon of order 8 (rdp)"),
+                            (("zcdp", 0.5), "rho (zcdp)"),
+                            (("gdp", 1.5), "mu (gdp)"),
+                            (("mixture", 3.5, 1e-5), "epsilon at delta 1e-05 (mixture)")):
             with self.recorder("filter-" + kind[0], parameters="adaptive", filter=kind,
                                policy="spool", spool=str(self.folder / kind[0]),
                                plan_varies=True) as ledger:

@@ -224,7 +224,7 @@ TEST_F(AccountingTest, AnswersAdaptiveLedgersByTheirFilters) {
   EXPECT_EQ(answer_.details().method(), "gaussian");
   ASSERT_EQ(answer_.details().filter_spending_size(), 1);
   EXPECT_EQ(answer_.details().filter_spending(0).ledger(), kLedger);
-  EXPECT_EQ(answer_.details().filter_spending(0).filter(), "gdp");
+  EXPECT_EQ(answer_.details().filter_spending(0).filter(), "mu (gdp)");
   EXPECT_EQ(answer_.details().filter_spending(0).bound(), 3);
   EXPECT_NEAR(answer_.details().filter_spending(0).spent(), 2, 1e-14);
   EXPECT_THAT(answer_.details().warnings(), Contains(HasSubstr("no guarantee")));
@@ -242,7 +242,7 @@ TEST_F(AccountingTest, AnswersAdaptiveLedgersByTheirFilters) {
   ASSERT_TRUE(Ask(AboutLedgers({kLedger, "projects/p/ledgers/other"})).ok());
   EXPECT_EQ(answer_.details().regime(), v1::ODOMETER);
   EXPECT_THAT(answer_.details().warnings(),
-              Contains(HasSubstr("filters gdp and zcdp have no common bound")));
+              Contains(HasSubstr("filters mu (gdp) and rho (zcdp) have no common bound")));
 
   // Mixtures add ε and δ.
   held("projects/p/ledgers/mixed", "mixture { epsilon: 3 delta: 1e-6 orders: [2, 8] }");
@@ -263,7 +263,7 @@ TEST_F(AccountingTest, AnswersAdaptiveLedgersByTheirFilters) {
   EXPECT_EQ(answer_.epsilon().upper(), alone);
   *what_if.mutable_subject()->add_events() = Rounds(1);
   EXPECT_TRUE(IsError(Ask(what_if), StatusCode::FAILED_PRECONDITION, "FILTER_CROSSED",
-                      "its filter gdp is crossed"));
+                      "its filter mu (gdp) is crossed"));
 
   v1::ComputeEpsilonRequest other = AboutLedgers({kLedger});
   other.mutable_options()->set_adjacency(v1::ZERO_OUT);
@@ -271,7 +271,7 @@ TEST_F(AccountingTest, AnswersAdaptiveLedgersByTheirFilters) {
   other = AboutLedgers({kLedger});
   other.mutable_options()->set_method(v1::PLD);
   EXPECT_TRUE(IsError(Ask(other), StatusCode::FAILED_PRECONDITION, "METHOD_DOES_NOT_APPLY",
-                      "the filter gdp is answered by gaussian only"));
+                      "the filter mu (gdp) is answered by gaussian only"));
 }
 
 TEST_F(AccountingTest, RefusesAnAdaptiveLedgerWithoutFilterByName) {

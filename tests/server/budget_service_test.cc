@@ -157,6 +157,35 @@ TEST_F(BudgetServiceTest, SaysWhatRunsHaveSpentOfTheirGrants) {
               ElementsAre(NameOf("b"), NameOf("plan")));
 }
 
+// As a grant is answered; what is asked about no run, or one to come, knows of nothing spent.
+TEST_F(BudgetServiceTest, APlanFitsNoRunThatHasSpentMoreOrIsUnderNoBudget) {
+  CreateBudget();
+  CreateRun("run", "ADAPTIVE");
+  Create("alone", "parameters: ADAPTIVE filter { zcdp { rho: 2 } }");
+  ASSERT_TRUE(IsOk(Grant("run", 100)));
+  Append("run", 50);
+  for (const uint64_t rounds : {49, 50, 51, 400, 401}) {
+    const v1::ComputeBudgetResponse answer = Ask(rounds, "run");
+    EXPECT_EQ(answer.below_spent(), rounds < 50) << rounds;
+    EXPECT_EQ(answer.fits(), rounds >= 50 && rounds <= 400) << rounds;
+    EXPECT_EQ(answer.has_rounds_left(), rounds >= 50) << rounds;
+    if (rounds == 49) {
+      EXPECT_TRUE(IsError(Grant("run", rounds), grpc::StatusCode::FAILED_PRECONDITION,
+                          "GRANT_BELOW_SPENT", "has spent"));
+    }
+  }
+  EXPECT_TRUE(Ask(49).fits());
+  EXPECT_TRUE(Ask(49, "to-come").fits());
+  v1::ComputeBudgetRequest request;
+  request.set_budget(NameOf("b"));
+  *request.add_plan() = Gaussians(1);
+  request.set_ledger(NameOf("alone"));
+  const grpc::Status refused =
+      Call(server_.accounting(), &v1::AccountingService::Stub::ComputeBudget, request);
+  EXPECT_TRUE(IsError(refused, grpc::StatusCode::FAILED_PRECONDITION, "NO_BUDGET",
+                      "ledger: projects/p/ledgers/alone is not under the budget"));
+}
+
 TEST_F(BudgetServiceTest, OverspentByLateEntriesItPromisesNothingAndGrantsNothing) {
   CreateBudget();
   for (const char* parameters : {"FIXED", "ADAPTIVE"}) {
@@ -171,12 +200,15 @@ TEST_F(BudgetServiceTest, OverspentByLateEntriesItPromisesNothingAndGrantsNothin
     // As a grant is answered: not to another run, and to that one if it is enough.
     EXPECT_FALSE(Ask(1, absl::StrCat("other-", late)).fits());
     EXPECT_TRUE(Ask(60, late).fits());
+    EXPECT_FALSE(Ask(59, late).fits());
+    EXPECT_TRUE(Ask(59, late).below_spent());
     EXPECT_THAT(Listed("remaining < 0"), ElementsAre(NameOf(late)));
 
     grpc::Status status;
     Epsilon("b", status);
     EXPECT_TRUE(IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED",
-                        absl::StrCat(NameOf(late), ": has spent 0.3")));
+                        absl::StrCat(NameOf(late), " has spent more than it was granted")));
+    EXPECT_FALSE(ErrorInfoOf(status).metadata().contains("spent")) << "it is the run's own";
     const auto answer = Epsilon(late, status);
     if (parameters == std::string("FIXED")) {
       // Its plan is answered all the same, and says so.
@@ -233,7 +265,8 @@ TEST_F(BudgetServiceTest, OverspentBudgetIsAnsweredByNobody) {
   testing::AwaitThat([&] { return std::isinf(Ask().runs(0).spent()); });
   EXPECT_THAT(Ask().overspent(), ElementsAre(NameOf("a")));
   Epsilon("b", status);
-  EXPECT_TRUE(IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED", "inf"));
+  EXPECT_TRUE(
+      IsError(status, grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED", "is overspent"));
 }
 
 TEST_F(BudgetServiceTest, EachOfSeveralOverspentRunsMayBeGrantedWhatItSpent) {

@@ -232,7 +232,8 @@ TEST_F(ForkCostTest, PrefixIsSpentOfTheFilter) {
   // 0.5 more cross it only with the prefix.
   rig_.Append("child", {spends(0.5)});
   EXPECT_TRUE(IsError(rig_.Ask({"child"}).status(), StatusCode::kFailedPrecondition,
-                      "FILTER_CROSSED", "projects/p/ledgers/child: its filter zcdp is crossed"));
+                      "FILTER_CROSSED",
+                      "projects/p/ledgers/child: its filter rho (zcdp) is crossed"));
   EXPECT_TRUE(rig_.Ask({"parent"}).ok());
 }
 
