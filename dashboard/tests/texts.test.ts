@@ -10,7 +10,7 @@ import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/num
 import { textNear, textUp } from "../src/text/numbers";
 import { ticksOf } from "../src/chart/scale";
 import { ageWords } from "../src/text/dates";
-import { attackWords, cosigners, isGuarantee, regimeShort } from "../src/text/words";
+import { attackWords, cosigners, isGuarantee, readBlocks, regimeShort } from "../src/text/words";
 
 // The number that a text says.
 function value(text: string): number {
@@ -208,6 +208,17 @@ test("the server's own ledgers are left out of a filter, which stays what it is"
   // Parentheses that are no pair would pair with those around.
   for (const text of ["a = 1) OR (b = 2", "(a = 1", "a = 1)"])
     assert.deepEqual(apart(text, false), { filter: text, skipped: 0 });
+});
+test("blocks are read as they are written", () => {
+  assert.deepEqual(readBlocks(""), []);
+  const block = (first: string, last = first) => ({ first, last });
+  assert.deepEqual(readBlocks("1-12, 14 – 20,021"), [
+    block("1", "12"),
+    block("14", "20"),
+    block("21"),
+  ]);
+  for (const wrong of ["0", "3-2", "1,1", "2,1", "1-", "a", "1;2", "100000", ",", "1,"])
+    assert.equal(readBlocks(wrong), undefined, wrong);
 });
 test("the wrong part of a filter is the one at the server's byte", () => {
   const fault = faultOf('dataset = "é" AND x = 1', "filter: byte 21: must be a field", 1)!;

@@ -162,6 +162,10 @@ export const cases = {
       const over = (more) =>
         declared("e2e budgeted", "person", { parameters: "ADAPTIVE", ...more });
       await create(server, "e2e-budget", over({ kind: "BUDGET", filter: { mixture } }));
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/dataset?name=${encodeURIComponent("e2e budgeted")}`);
+      await says(tab, "All that its budget lets runs do together: there is none yet.");
+      assert.match(await text(tab), /0 runs on this server[^;]*; one record is one person/);
       await create(server, "e2e-run", over({ budget }));
       await create(server, "e2e-free", over({ parameters: "FIXED" }));
       const plan = [rounds(1000, poisson(0.01), 1.1).event];
@@ -171,7 +175,6 @@ export const cases = {
         requestId: "e2e-grant",
         plan,
       });
-      const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/dataset?name=${encodeURIComponent("e2e budgeted")}`);
       await says(tab, "of 8.000 is granted");
       assert.match(
@@ -200,6 +203,30 @@ export const cases = {
         const noisier = /With more noise it would fit: 1,000,000 equal rounds.*noise multiplier \d/;
         assert.equal(noisier.test(await text(tab)), count > 1000);
       }
+      // The budget's neighbours are the question's, and so are the blocks that are given.
+      const bounded = (more) => over({ kind: "BUDGET", filter: { mixture }, ...more });
+      await create(server, "e2e-replaced", bounded({ adjacency: "REPLACE_ONE" }));
+      await create(server, "e2e-blocks", bounded({ blockAssignment: "by day of birth" }));
+      const planOver = (budget) =>
+        `?open=${encodeURIComponent(`plan:${new URLSearchParams({ find: "", budget })}`)}`;
+      await tab.goto(`${server.base}/${planOver("e2e-replaced")}`);
+      await says(tab, "It fits.");
+      await says(tab, "replace one");
+      assert.equal(await tab.getByLabel("Neighbours").count(), 0);
+      await tab.goto(`${server.base}/${planOver("e2e-blocks")}`);
+      await says(tab, "It fits.");
+      await tab.getByLabel("Its blocks, if not all").fill("3-2");
+      await tab.getByText("Work it out").click();
+      await says(tab, "It must be ascending, as 1-12, 14.");
+      await tab.getByLabel("Its blocks, if not all").fill("1-12, 14");
+      const sent = tab.waitForRequest(/ComputeBudget/);
+      await tab.getByText("Work it out").click();
+      const { blocks } = (await sent).postDataJSON();
+      assert.deepEqual(blocks, [
+        { first: "1", last: "12" },
+        { first: "14", last: "14" },
+      ]);
+      await says(tab, "It fits.");
       assert.deepEqual(trouble, []);
     },
   ),

@@ -13,6 +13,20 @@ const among =
 export const blocksText = (blocks: BlockRange[]) =>
   blocks.map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 
+/** Those of "1-12, 14"; [] of "", and undefined of what is no ascending list. */
+export function readBlocks(text: string): BlockRange[] | undefined {
+  let before = 0;
+  const blocks: BlockRange[] = [];
+  for (const part of text.trim() ? text.split(",") : []) {
+    const [, first = "", last = first] =
+      /^\s*(\d{1,5})(?:\s*[-–]\s*(\d{1,5}))?\s*$/.exec(part) ?? [];
+    if (!(Number(first) > before && Number(last) >= Number(first))) return undefined;
+    blocks.push({ first: `${Number(first)}`, last: `${Number(last)}` });
+    before = Number(last);
+  }
+  return blocks;
+}
+
 export const adjacencyWords = among({
   ADD_OR_REMOVE_ONE: "add or remove one",
   REPLACE_ONE: "replace one",

@@ -249,7 +249,7 @@ export function Compare({ names }: { names: string }) {
                 <tr>
                   <th scope="row">Cost</th>
                   {found.map((one) => (
-                    <td key={one.name}>
+                    <td key={one.name} data-label={shortName(one.name)}>
                       <Cost of={one} delta={delta} />
                     </td>
                   ))}
@@ -260,7 +260,9 @@ export function Compare({ names }: { names: string }) {
                     <tr key={label} class={differs ? "" : "same"}>
                       <th scope="row">{label}</th>
                       {values.map((value, i) => (
-                        <td key={i}>{value}</td>
+                        <td key={i} data-label={shortName(found[i].name)}>
+                          {value}
+                        </td>
                       ))}
                     </tr>
                   ))}

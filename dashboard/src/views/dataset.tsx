@@ -78,8 +78,10 @@ function Total({ request, of: answer, rows }: TotalProps) {
   return (
     <EpsilonBlock epsilon={epsilon} details={details} terms={termsOf(details, delta)}>
       <p class="muted">
-        {rows.length === 1 ? "Its one run" : `All ${grouped(rows.length)} runs together`}, if every
-        model and answer is seen. What a fork shares with its parent counts once.
+        {rows.length === 0
+          ? "All that its budget lets runs do together: there is none yet."
+          : `${rows.length === 1 ? "Its one run" : `All ${grouped(rows.length)} runs together`}, ` +
+            "if every model and answer is seen. What a fork shares with its parent counts once."}
       </p>
       {plannedEpsilon && (
         <p class="muted">
@@ -137,16 +139,18 @@ export function Dataset({ name }: { name: string }) {
   const isBudget = ({ ledger }: Row) => ledger.declaration?.kind === "BUDGET";
   const budgets = over?.filter(isBudget) ?? [];
   const rows = over?.filter((row) => !isBudget(row));
-  const question = rows?.length ? ask(name) : undefined;
+  const question = over?.length ? ask(name) : undefined;
   const total = useCall("AccountingService/ComputeEpsilon", question, generation.value);
-  const declared = (rows ?? []).map(({ ledger }) => ledger.declaration ?? {});
+  const declared = (rows?.length ? rows : (over ?? [])).map(
+    ({ ledger }) => ledger.declaration ?? {},
+  );
   const units = [...new Set(declared.map((one) => one.unitOfPrivacy ?? ""))];
   const adjacencies = new Set(declared.map((one) => one.adjacency));
   const entries = (rows ?? []).reduce((sum, { ledger }) => sum + number(ledger.size), 0);
   const about = rows && (
     <>
       {plural(rows.length, "run")} on this server that you may list
-      {rows.length > 0 && (
+      {units.length > 0 && (
         <>
           ; one record is one <OrNames of={units} />
         </>
@@ -182,7 +186,7 @@ export function Dataset({ name }: { name: string }) {
           Names must be equal letter by letter. <A href="/">All data sets</A>
         </Empty>
       )}
-      {rows && rows.length > 0 && (
+      {rows && question && (
         <>
           <Card class="epsilon-card">
             {total.data ? (
@@ -203,16 +207,18 @@ export function Dataset({ name }: { name: string }) {
             </p>
           )}
           <Unbudgeted of={rows} budgets={budgets.length} />
-          <Section
-            title="Its runs"
-            side={
-              <>
-                {entriesText(entries)} <ColumnMenu />
-              </>
-            }
-          >
-            <LedgerTable rows={rows} without="dataset" />
-          </Section>
+          {rows.length > 0 && (
+            <Section
+              title="Its runs"
+              side={
+                <>
+                  {entriesText(entries)} <ColumnMenu />
+                </>
+              }
+            >
+              <LedgerTable rows={rows} without="dataset" />
+            </Section>
+          )}
           <TierNote />
         </>
       )}

@@ -6,7 +6,6 @@ import type {
   Adjacency,
   CalibrateRequest,
   CalibrateResponse,
-  ComputeBudgetResponse,
   ComputeEpsilonRequest,
   ComputeEpsilonResponse,
   Event,
@@ -20,11 +19,11 @@ import { EpsilonBlock, Number_, termsOf } from "../parts/epsilon";
 import { Button, Failed, Loading } from "../parts/parts";
 import { urlOf } from "../prefix";
 import { place, setQuery } from "../router";
-import { fullName, Name, shortName } from "../text/names";
-import { grouped, number, textNear, textUp, typed } from "../text/numbers";
-import { adjacencyWords } from "../text/words";
-import { planWords } from "./entries";
+import { fullName, Name } from "../text/names";
+import { grouped, number, typed } from "../text/numbers";
+import { adjacencyWords, readBlocks } from "../text/words";
 import { planCode, type Question } from "./plan_code";
+import { Fits } from "./plan_fits";
 import {
   fieldsOf,
   KINDS,
@@ -48,6 +47,7 @@ const FIELDS = {
   trials: "1",
   dataset: "",
   budget: "",
+  blocks: "",
 };
 type Inputs = typeof FIELDS & Record<string, string>;
 const ADJACENCIES: Adjacency[] = ["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "ZERO_OUT"];
@@ -66,6 +66,8 @@ function read(inputs: Inputs, name: string): { value: string; wrong: string } {
     return { value: text, wrong: readOther(text).wrong };
   const field = fieldsOf(inputs.kind).find(({ path }) => path === name);
   if (field) return readField(field, text);
+  if (name === "blocks" && inputs.budget.trim())
+    return { value: text.trim(), wrong: readBlocks(text) ? "" : "ascending, as 1-12, 14" };
   if (!isNumber(name)) return { value: text.trim(), wrong: "" };
   const value = typed(text) ?? "";
   const { holds, must } = NUMBERS[name];
@@ -105,29 +107,6 @@ function given(): { inputs: Inputs; asked: boolean } {
   const inputs = ofKind(kind in KINDS ? kind : FIELDS.kind, rest);
   const wrong = wrongOf(inputs).length > 0; // an address that somebody wrote
   return { inputs: wrong ? inputs : readAll(inputs), asked: text !== "" && !wrong };
-}
-
-/** Whether a run fits into what is left of a budget. */
-function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
-  const { budget, spending = {}, fits = false, roundsLeft, withMoreNoise } = answer;
-  const { retiredBlock, overspent = [] } = answer;
-  return (
-    <>
-      <h3>In the budget {shortName(budget?.name)}</h3>
-      <p>
-        <strong>{fits ? "It fits." : "It does not fit."}</strong> {textUp(number(spending.spent))}{" "}
-        of {textNear(number(spending.bound))} is granted ({spending.filter}), and{" "}
-        {textUp(number(answer.spentWithPlan))} would be with this run.{" "}
-        {budget?.state === "SEALED"
-          ? "The budget is sealed: nothing more is granted."
-          : roundsLeft !== undefined && `${grouped(number(roundsLeft))} such rounds fit.`}
-        {overspent.length > 0 && " The budget is overspent: nothing is granted to other runs."}
-        {number(retiredBlock) > 0 &&
-          ` Block ${retiredBlock} is retired: a run on all blocks gets nothing more.`}
-        {withMoreNoise && ` With more noise it would fit: ${planWords([withMoreNoise])}.`}
-      </p>
-    </>
-  );
 }
 
 // The question as code, to be copied.
@@ -178,7 +157,7 @@ function Found({ label, of: answer }: { label: string; of: CalibrateResponse }) 
 }
 
 // What is asked for these inputs; the costs once the events have all their numbers.
-function questionsOf({ dataset, budget, ...inputs }: Inputs, plan: Planned) {
+function questionsOf({ dataset, budget, blocks, ...inputs }: Inputs, plan: Planned) {
   const delta = Number(inputs.delta);
   const options = { adjacency: inputs.adjacency as Adjacency, parameters: "FIXED" as const };
   const target = { epsilon: Number(inputs.epsilon), delta, events: plan.events, hole: plan.hole };
@@ -193,7 +172,9 @@ function questionsOf({ dataset, budget, ...inputs }: Inputs, plan: Planned) {
     }),
     before: dataset ? { subject: { dataset }, delta } : undefined,
     total: dataset ? { subject: { dataset, events }, delta } : undefined,
-    fits: budget ? { budget: fullName(budget), plan: events } : undefined,
+    fits: budget
+      ? { budget: fullName(budget), plan: events, blocks: readBlocks(blocks) }
+      : undefined,
   });
   return { calibrate, costs };
 }
@@ -284,6 +265,16 @@ function Answer({ inputs, delta = Number(inputs.delta) }: { inputs: Inputs; delt
   );
 }
 
+// A budget's neighbours are those that it declares.
+function AnswerBy({ inputs }: { inputs: Inputs }) {
+  const asked = inputs.budget && { name: fullName(inputs.budget) };
+  const { data, error } = useCall("LedgerService/GetLedger", asked || undefined);
+  if (error) return <Failed error={error} what="the budget" />;
+  if (asked && !data) return <Loading what="the budget" />;
+  const adjacency = data?.declaration?.adjacency ?? inputs.adjacency;
+  return <Answer inputs={{ ...inputs, adjacency }} />;
+}
+
 function Dataset({ value, change }: { value: string; change: (text: string) => void }) {
   const { datasets } = useFound(value).found;
   return (
@@ -326,7 +317,7 @@ export function Plan() {
       label,
       <input
         value={draft[name]}
-        inputMode={name === "budget" ? "text" : "decimal"}
+        inputMode={name === "budget" || name === "blocks" ? "text" : "decimal"}
         aria-invalid={tried && !!read(draft, name).wrong}
         onInput={(event) => change(name)(event.currentTarget.value)}
       />,
@@ -377,6 +368,7 @@ export function Plan() {
             )}
           {fields.map(({ path, label }) => path !== draft.find && field(path, label))}
           {!draft.dataset.trim() &&
+            !draft.budget.trim() &&
             choice(
               "adjacency",
               "Neighbours",
@@ -385,12 +377,13 @@ export function Plan() {
           <Dataset value={draft.dataset} change={change("dataset")} />
           {field("trials", "Runs tried, on average")}
           {field("budget", "Budget, if any")}
+          {draft.budget.trim() && field("blocks", "Its blocks, if not all")}
         </div>
         <Button class="button primary" type="submit">
           Work it out
         </Button>
       </form>
-      {asked && <Answer key={JSON.stringify(inputs)} inputs={inputs} />}
+      {asked && <AnswerBy key={JSON.stringify(inputs)} inputs={inputs} />}
     </Dialog>
   );
 }
