@@ -31,6 +31,11 @@ struct CalibrateFlags {
   Grid grid;
 
   void Check() const;
+  // What is not given is sought.
+  v1::Unknown Sought() const {
+    const bool is_told = solve != v1::UNKNOWN_UNSPECIFIED || !events.empty() || !hole.empty();
+    return is_told || run.noise_multiplier > 0 ? solve : v1::NOISE_MULTIPLIER;
+  }
   bool OfRest() const { return place.IsGiven() || !ledgers.empty() || !dataset.empty(); }
 };
 
@@ -44,18 +49,20 @@ void CheckGiven(const char* flag, bool given, bool solved_for) {
 void CheckParameters(const CalibrateFlags& flags) {
   const RunFlags& run = flags.run;
   const std::string varied = flags.grid.Varied();
-  flags.grid.Check(flags.solve, run.population);
+  flags.grid.Check(flags.Sought(), run.population);
   if (flags.grid.values.empty() || flags.grid.parameter != "batch-size") run.CheckWords();
   const bool rate = run.sampling_probability > 0 || run.batch_size > 0;
-  CheckGiven("--noise-multiplier", run.noise_multiplier > 0, flags.solve == v1::NOISE_MULTIPLIER);
+  CheckGiven("--noise-multiplier", run.noise_multiplier > 0,
+             flags.Sought() == v1::NOISE_MULTIPLIER);
   CheckGiven("--steps", run.steps > 0 || run.epochs > 0,
-             flags.solve == v1::STEPS || varied == "--steps");
-  RefuseIf(rate && (flags.solve == v1::SAMPLING_PROBABILITY || varied == "--sampling-probability"),
-           "--sampling-probability", "is what is sought, and must not be given");
+             flags.Sought() == v1::STEPS || varied == "--steps");
+  RefuseIf(
+      rate && (flags.Sought() == v1::SAMPLING_PROBABILITY || varied == "--sampling-probability"),
+      "--sampling-probability", "is what is sought, and must not be given");
   if (run.SchemeOf() == RunFlags::Kind::kPoisson || run.SchemeOf() == RunFlags::Kind::kFullBatch) {
     return;
   }
-  RefuseIf(flags.solve == v1::SAMPLING_PROBABILITY || !flags.grid.values.empty(), "--scheme",
+  RefuseIf(flags.Sought() == v1::SAMPLING_PROBABILITY || !flags.grid.values.empty(), "--scheme",
            "must be poisson where the sampling probability is sought or --grid given");
 }
 
@@ -74,7 +81,7 @@ void CalibrateFlags::Check() const {
     RefuseIf(!run.GivenFlag().empty(), run.GivenFlag(), "is what is sought, and must not be given");
     RefuseIf(!grid.values.empty(), "--grid", "is for --solve, not for --hole");
   } else {
-    if (solve == v1::UNKNOWN_UNSPECIFIED) throw flags::RequiredError("--solve");
+    if (Sought() == v1::UNKNOWN_UNSPECIFIED) throw flags::RequiredError("--solve");
     CheckParameters(*this);
   }
 }
@@ -91,22 +98,22 @@ v1::CalibrateRequest RequestOf(const CalibrateFlags& flags) {
   const bool by_parameters =
       run.SchemeOf() == RunFlags::Kind::kPoisson || run.SchemeOf() == RunFlags::Kind::kFullBatch;
   if (by_parameters) {
-    request.set_solve(flags.solve);
+    request.set_solve(flags.Sought());
     request.set_noise_multiplier(run.noise_multiplier);
-    if (flags.solve != v1::SAMPLING_PROBABILITY)
+    if (flags.Sought() != v1::SAMPLING_PROBABILITY)
       request.set_sampling_probability(run.ProbabilityOf());
     request.set_steps(run.StepsOf());
     return request;
   }
   RunFlags begun = run;  // where the search begins
   begun.steps =
-      flags.solve == v1::STEPS ? std::max<uint64_t>(1, run.RoundsPerEpoch()) : run.WholeEpochs();
+      flags.Sought() == v1::STEPS ? std::max<uint64_t>(1, run.RoundsPerEpoch()) : run.WholeEpochs();
   begun.epochs = 0;
-  if (flags.solve == v1::NOISE_MULTIPLIER) begun.noise_multiplier = 1;
+  if (flags.Sought() == v1::NOISE_MULTIPLIER) begun.noise_multiplier = 1;
   const std::vector<v1::Event> events = begun.Events();
   request.mutable_events()->Assign(events.begin(), events.end());
-  request.set_hole(flags.solve == v1::STEPS ? "events[0].rounds.count"
-                                            : "events[0].rounds.queries[0].noise_stddev");
+  request.set_hole(flags.Sought() == v1::STEPS ? "events[0].rounds.count"
+                                               : "events[0].rounds.queries[0].noise_stddev");
   return request;
 }
 
@@ -151,9 +158,9 @@ absl::Status Calibrate(const CalibrateFlags& flags, Output& out) {
     return CalibrateGrid(flags.grid, flags.run.population, std::move(request), out);
   }
   ASSIGN_OR_RETURN(v1::CalibrateResponse response, Solve(flags, std::move(request)));
-  NameSolution(flags.solve, response);
+  NameSolution(flags.Sought(), response);
   for (std::string& assumption : flags.run.Assumptions()) {
-    if (flags.events.empty() && flags.solve != v1::SAMPLING_PROBABILITY)
+    if (flags.events.empty() && flags.Sought() != v1::SAMPLING_PROBABILITY)
       response.mutable_details()->add_assumptions(std::move(assumption));
   }
   if (flags.events.empty() && flags.run.StepsOf() < flags.run.WholeEpochs()) {
@@ -191,7 +198,7 @@ void AddCalibrateCommand(flags::App& app, Command& chosen) {
                          {{"noise-multiplier", v1::NOISE_MULTIPLIER},
                           {"steps", v1::STEPS},
                           {"sampling-probability", v1::SAMPLING_PROBABILITY}},
-                         "what is to be found");
+                         "what is to be found; without --noise-multiplier that is it");
   flags.run.AddTo(command);
   flags.place.AddTo(command);
   AddLedgerNames(

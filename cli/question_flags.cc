@@ -72,11 +72,15 @@ void RunFlags::AddTo(flags::App& app) {
                   {{"poisson", Kind::kPoisson},
                    {"full-batch", Kind::kFullBatch},
                    {"without-replacement", Kind::kWithoutReplacement},
+                   {"fixed-size", Kind::kWithoutReplacement},
                    {"disjoint-batches", Kind::kDisjointBatches},
-                   {"random-allocation", Kind::kRandomAllocation}},
+                   {"shuffled", Kind::kDisjointBatches},
+                   {"random-allocation", Kind::kRandomAllocation},
+                   {"allocated", Kind::kRandomAllocation}},
                   "how a batch is drawn; poisson where --batch-size or --sampling-probability is "
-                  "given. disjoint-batches: shuffled epochs; random-allocation: each record in one "
-                  "random batch of an epoch; without-replacement: batches of exactly that size");
+                  "given. disjoint-batches, or shuffled: shuffled epochs; random-allocation, or "
+                  "allocated: each record in one random batch of an epoch; without-replacement, or "
+                  "fixed-size: batches of exactly that size");
 }
 
 std::string RunFlags::GivenFlag() const {

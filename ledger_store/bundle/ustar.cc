@@ -119,7 +119,10 @@ absl::StatusOr<std::optional<UstarMember>> UstarReader::Next() {
   const std::string after =
       member_.name.empty() ? "start of the file" : absl::StrCat("after ", member_.name);
   if (end_ - begin_ < kBlockBytes) {
-    return NoBundle(after, "the file ends before its two last blocks of zeros");
+    return NoBundle(after, member_.name.empty()
+                               ? "the file ends within its first block: it is no tar archive, as "
+                                 "bundles are"
+                               : "the file ends before its two last blocks of zeros");
   }
   const std::string_view header(buffer_.data() + begin_, kBlockBytes);
   if (IsZero(header)) {

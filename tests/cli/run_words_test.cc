@@ -157,19 +157,9 @@ TEST(RunWords, CalibrateTakesThem) {
 }
 
 TEST(RunWords, CalibrateAnswersEverySchemeThatItLists) {
-  const Words run = {"calibrate",
-                     "--epsilon",
-                     "8",
-                     "--delta",
-                     "1e-5",
-                     "--solve",
-                     "noise-multiplier",
-                     "--batch-size",
-                     "5000",
-                     "--population",
-                     "60000",
-                     "--epochs",
-                     "2"};
+  // The noise is sought where it is not given.
+  const Words run = {"calibrate", "--epsilon",    "8",     "--delta",  "1e-5", "--batch-size",
+                     "5000",      "--population", "60000", "--epochs", "2"};
   for (const Words& more :
        std::vector<Words>{{"--scheme", "poisson"},
                           {"--scheme", "without-replacement", "--adjacency", "replace-one"},
@@ -181,10 +171,19 @@ TEST(RunWords, CalibrateAnswersEverySchemeThatItLists) {
     EXPECT_GT(answer.Number("noiseMultiplier"), 0.1) << more[1];
     EXPECT_LE(answer.Number("epsilon.upper"), 8) << more[1];
   }
+  // The words of the Python package say the same.
+  const auto noise = [&](const char* scheme) {
+    Words words = run;
+    words.insert(words.end(), {"--scheme", scheme, "--adjacency", "zero-out"});
+    return Ok(words).Number("noiseMultiplier");
+  };
+  EXPECT_EQ(noise("shuffled"), noise("disjoint-batches"));
+  EXPECT_EQ(noise("allocated"), noise("random-allocation"));
+  EXPECT_EQ(noise("fixed-size"), noise("without-replacement"));
   ExpectUsage({"calibrate", "--epsilon", "8", "--delta", "1e-5", "--solve", "noise-multiplier",
                "--steps", "10", "--scheme", "truncated-poisson"},
-              "--scheme: must be one of disjoint-batches full-batch poisson random-allocation "
-              "without-replacement, got truncated-poisson");
+              "--scheme: must be one of allocated disjoint-batches fixed-size full-batch poisson "
+              "random-allocation shuffled without-replacement, got truncated-poisson");
 }
 
 }  // namespace
