@@ -18,8 +18,13 @@ let times = 0; // that this page has signed in or out
 export const signedIn = signal(false);
 // Counts refusals of credentials, so that the page asks for a token once for each.
 export const refusals = signal(0);
+// What was denied: it is not asked again with every view and change, since the server records each
+// refusal; until the reader signs in or asks again.
+const denied = new Map<string, CallError>();
+export const forgetDenied = () => denied.clear();
 export function signIn(secret: string) {
   times++;
+  forgetDenied();
   token = secret.trim();
   signedIn.value = token !== "";
 }
@@ -119,10 +124,13 @@ export async function call<M extends MethodName>(
   request: Request<M>,
   signal?: AbortSignal,
 ): Promise<Response<M>> {
-  const limit = timeout(signal, TIMEOUT_MS);
   const asked = times;
+  const body = JSON.stringify(request);
+  const before = denied.get(method + body);
+  if (before) throw before;
+  const limit = timeout(signal, TIMEOUT_MS);
   try {
-    const answer = await post(method, JSON.stringify(request), "application/json", limit.signal);
+    const answer = await post(method, body, "application/json", limit.signal);
     const text = new TextDecoder().decode(await bounded(answer));
     let json: unknown;
     try {
@@ -130,7 +138,11 @@ export async function call<M extends MethodName>(
     } catch {
       throw notJson(answer.status);
     }
-    if (!answer.ok) throw errorOf(json as ErrorJson, asked);
+    if (!answer.ok) {
+      const error = errorOf(json as ErrorJson, asked);
+      if (error.code === "permission_denied" && asked === times) denied.set(method + body, error);
+      throw error;
+    }
     return json as Response<M>;
   } catch (error) {
     throw failure(error, limit.late(), signal);

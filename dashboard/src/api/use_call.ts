@@ -2,7 +2,15 @@
 // fails.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { generation } from "../live";
-import { call, CallError, signedIn, type MethodName, type Request, type Response } from "./client";
+import {
+  call,
+  CallError,
+  forgetDenied,
+  signedIn,
+  type MethodName,
+  type Request,
+  type Response,
+} from "./client";
 
 export interface Called<T> {
   data?: T;
@@ -41,7 +49,11 @@ export function useCall<M extends MethodName>(
     );
     return () => control.abort();
   }, [method, key, tries, version, session, back]);
-  return { ...state, again: () => setTries((n) => n + 1) };
+  const again = () => {
+    forgetDenied();
+    setTries((n) => n + 1);
+  };
+  return { ...state, again };
 }
 
 // Several calls, as `body` makes them, made again when one of `inputs` changes.
