@@ -39,7 +39,8 @@ std::vector<float> MakeGradients() {
 
 int Run(int argc, char** argv) {
   const double seconds = bench::Seconds(argc, argv);
-  const auto clip = bench::Must(client::IntegerClip::Create(kSize, 1, int64_t{1} << 24));
+  const auto clip = bench::Must(client::IntegerClip::Create(
+      {client::ClipPart{kSize}}, client::ClipToNorm{1}, int64_t{1} << 24));
   const std::vector<float> numbers = MakeGradients();
   const GradientRows rows = {numbers.data(), kRows, kSize};
   std::vector<int64_t> sums(kSize), spare(kSize);

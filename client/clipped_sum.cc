@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/value_rules.h"
+#include "client/internal/noise_kernels.h"
 
 namespace dpledger::client {
 namespace {
@@ -64,8 +65,10 @@ absl::StatusOr<ClippedSum> ClippedSum::Create(const PrivatizerOptions& options) 
   if (options.adaptive) {
     const double clip_norm = StatisticClipNorm(*options.adaptive, options.groups[0].clip_norm);
     const int64_t norm_bound = plan.norm_bounds.back();
-    ASSIGN_OR_RETURN(IntegerClip clip,
-                     rules::Within("adaptive", IntegerClip::Create(1, clip_norm, norm_bound)));
+    ASSIGN_OR_RETURN(
+        IntegerClip clip,
+        rules::Within("adaptive",
+                      IntegerClip::Create({ClipPart{1}}, ClipToNorm{clip_norm}, norm_bound)));
     groups.push_back({kStatisticName, begin, std::move(clip), norm_bound});
   }
   ASSIGN_OR_RETURN(auto workers, internal::Workers::Create(options.threads));
@@ -183,11 +186,7 @@ absl::Status ClippedSum::AddSums(absl::Span<const int64_t> sums, uint64_t rows) 
   RETURN_IF_ERROR(call.CheckAlone(kThis));
   empty_ = false;
   rows_ += rows;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    // Without a sign, for which wrapping is defined: another's sums are not checked.
-    sums_[i] =
-        static_cast<int64_t>(static_cast<uint64_t>(sums_[i]) + static_cast<uint64_t>(sums[i]));
-  }
+  internal::AddModulo(sums.data(), sums.size(), sums_.data());  // another's sums are not checked
   return absl::OkStatus();
 }
 

@@ -9,8 +9,7 @@
 // most K, whatever the input: NaN, infinities, norms that floats get wrong.
 //
 // Every step is fixed to the bit in docs/formats.md, section 3.2; the compiler must not contract or
-// reorder it. Clip and ClipScaled are its plain text, one coordinate after the other; AddClipped
-// and AddScaled give the same integers at the speed of memory. Thread safety: compatible.
+// reorder it (tests/client/plain_clip.h is its plain text). Thread safety: compatible.
 #pragma once
 
 #include <cstddef>
@@ -72,25 +71,10 @@ class IntegerClip {
   // domain. `norm_bound` (K) in [1, 2^25].
   static absl::StatusOr<IntegerClip> Create(absl::Span<const ClipPart> parts, const ClipRule& rule,
                                             int64_t norm_bound);
-  // One part of scale 1, whose size is called `size` in errors.
-  static absl::StatusOr<IntegerClip> Create(size_t size, double clip_norm, int64_t norm_bound);
 
   // Changes C and with it the grids; K stays. INVALID_ARGUMENT, and nothing is changed, unless it
   // is in [1e-30, 1e30] and the rule has a clip norm.
   absl::Status SetClipNorm(double clip_norm);
-
-  // Writes the clipped integer vector of `gradient` to `clipped`; both have size() elements.
-  void Clip(absl::Span<const float> gradient, absl::Span<int32_t> clipped) const;
-
-  // The same with another scale in place of step 4's. What it is matters for accuracy only: a scale
-  // too large by more than chance makes the vector 0, or rounded toward zero; one that is not
-  // finite makes it 0.
-  void ClipScaled(absl::Span<const float> gradient, double scale,
-                  absl::Span<int32_t> clipped) const;
-
-  // Step 3's n, the norm over all parts with their scales, rounded up. Not finite exactly if a
-  // coordinate is not: NaN if one is, else infinity.
-  double Norm(absl::Span<const float> gradient) const;
 
   // The scale of step 4 for a gradient whose norm is at most `norm`; 0 if that is not a finite
   // number from 0 on. For norms known from elsewhere: too small a norm risks the gradient.
@@ -98,18 +82,21 @@ class IntegerClip {
 
   // Adds the clipped integer vectors of `rows` to `sums`, which has size() elements. Each row is
   // read twice, at once again from a cache if it fits; 32 rows a call or more are fastest.
-  // While it runs, `sums` may hold what a check then refuses. `norms` gets Norm of each row; it
-  // has rows.count elements, or none. With `workers` their threads share the work where that pays:
-  // the sums are the same. `spare` has size() elements, whose values do not matter; afterwards they
-  // are as secret as the sums. Without it the call asks for memory.
+  // While it runs, `sums` may hold what a check then refuses. `norms` gets step 3's n of each row,
+  // the norm over all parts with their scales, rounded up (NaN if a coordinate is, else infinite if
+  // one is); it has rows.count elements, or none. With `workers` their threads share the work where
+  // that pays: the sums are the same. `spare` has size() elements, whose values do not matter;
+  // afterwards they are as secret as the sums. Without it the call asks for memory.
   //
   // If another thread writes to the rows meanwhile, each still adds a vector of norm at most K:
   // what is added and what is checked come from one load of each number.
   void AddClipped(const GradientRows& rows, absl::Span<int64_t> sums, absl::Span<double> norms = {},
                   internal::Workers* workers = nullptr, absl::Span<int64_t> spare = {}) const;
 
-  // The same with scales[r] for row r, which is read once. `scales` has rows.count elements. For
-  // privacy a scale must depend on nothing but its own example and what is public.
+  // The same with scales[r] for row r, which is read once. `scales` has rows.count elements. What a
+  // scale is matters for accuracy only, as long as it depends on nothing but its own example and
+  // what is public: one too large by more than chance makes the vector 0, or rounded toward zero;
+  // one that is not finite makes it 0.
   void AddScaled(const GradientRows& rows, absl::Span<const double> scales,
                  absl::Span<int64_t> sums, internal::Workers* workers = nullptr,
                  absl::Span<int64_t> spare = {}) const;
@@ -132,9 +119,6 @@ class IntegerClip {
   };
 
   IntegerClip() = default;
-  static absl::StatusOr<IntegerClip> CreateChecked(absl::Span<const ClipPart> parts,
-                                                   const ClipRule& rule, int64_t norm_bound,
-                                                   std::string_view size_field);
 
   // Rows that are added in one sweep over the sums.
   struct Group;
@@ -142,9 +126,6 @@ class IntegerClip {
   // What a part with this sum of squares adds to the square of step 3, and its root n.
   double ShareOfSquare(const Part& part, double squared_norm) const;
   static double NormOf(double square);
-  template <typename Round>
-  bool Quantise(absl::Span<const float> gradient, double scale, Round round,
-                absl::Span<int32_t> q) const;
 
   void FindNorms(const GradientRows& rows, size_t begin, absl::Span<double> norms) const;
   struct Sums;
@@ -163,14 +144,5 @@ class IntegerClip {
   int64_t norm_bound_;
   double grid_;  // where alpha is 1
 };
-
-// The sum of squares in 64 virtual double lanes, and the same rounded up to an upper bound of the
-// true sum.
-double SquaredNorm(absl::Span<const float> gradient);
-double SquaredNormUp(absl::Span<const float> gradient);
-
-// max |q| <= norm_bound and sum q^2 <= norm_bound^2, in integers without overflow. `norm_bound` in
-// [0, 2^25].
-bool FitsNormBound(absl::Span<const int32_t> q, int64_t norm_bound);
 
 }  // namespace dpledger::client

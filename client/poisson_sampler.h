@@ -16,7 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/internal/skip_kernels.h"
+#include "client/internal/noise_kernels.h"
 #include "client/root_key.h"
 #include "client/sampler.h"
 
@@ -57,7 +57,7 @@ class GeometricSkip {
  public:
   explicit GeometricSkip(double q);
 
-  // What the first words alone decide, many at once (client/internal/skip_kernels.h).
+  // What the first words alone decide, many at once (client/internal/noise_kernels.h).
   bool Many(absl::Span<const uint64_t> words, uint64_t* skips) const {
     return GeometricSkips(words.data(), words.size(), rate_, skips);
   }

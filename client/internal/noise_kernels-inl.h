@@ -48,6 +48,18 @@ HWY_INLINE V Lookup(D d, const double (&table)[16], VU index) {
 #endif
 }
 
+// Whether SquaredRadius is near enough for the word.
+template <class D, class VU>
+HWY_INLINE hn::Mask<D> Within(D d, VU word) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  // As signed numbers, for a comparison that every target has.
+  const auto least = hn::Set(du, kLeastU1 + (uint64_t{1} << 63));
+  const auto end =
+      hn::Set(di, static_cast<int64_t>(kGreatestU1 - kLeastU1 + 1 + (uint64_t{1} << 63)));
+  return hn::RebindMask(d, hn::Lt(hn::BitCast(di, hn::Sub(word, least)), end));
+}
+
 // -2 ln U1.
 template <class D, class VU, class V = hn::Vec<D>>
 HWY_INLINE V SquaredRadius(D d, VU u1) {

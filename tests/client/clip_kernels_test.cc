@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/integer_clip.h"
 #include "hwy/targets.h"
+#include "tests/client/plain_clip.h"
 #include "tests/support/targets.h"
 
 namespace dpledger::client {
@@ -94,27 +94,23 @@ struct Matrix {
 
 using Adder = std::function<void(const IntegerClip&, const GradientRows&, absl::Span<int64_t>)>;
 
-// Empty if `add` gives the sums of the plain Clip, or ClipScaled if there are scales, over sums
-// that begin anywhere in 64 bits, and leaves what is before and behind them alone.
+// Empty if `add` gives the sums of the plain clip, by the scales if there are any, over sums that
+// begin anywhere in 64 bits, and leaves what is before and behind them alone.
 std::string FirstWrongSum(const Matrix& matrix, const std::vector<double>* scales, int64_t bound,
                           const Adder& add) {
   const size_t size = matrix.rows[0].size(), offset = matrix.first - matrix.storage.data();
-  const auto clip = IntegerClip::Create(size, 1, bound);
-  if (!clip.ok()) return clip.status().ToString();
+  const PlainClip clip({{size}}, ClipToNorm{1}, bound);
   std::vector<int64_t> got(offset + size + 8);
   std::mt19937_64 random(size);
   for (int64_t& sum : got) sum = static_cast<int64_t>(random()) >> (2 + random() % 40);
   std::vector<int64_t> expected = got;
-  std::vector<int32_t> clipped(size);
   for (size_t r = 0; r < matrix.rows.size(); ++r) {
-    if (scales != nullptr) {
-      clip->ClipScaled(matrix.rows[r], (*scales)[r], absl::MakeSpan(clipped));
-    } else {
-      clip->Clip(matrix.rows[r], absl::MakeSpan(clipped));
-    }
+    const std::vector<int64_t> clipped = scales != nullptr
+                                             ? clip.Scaled(matrix.rows[r], (*scales)[r])
+                                             : clip.Clipped(matrix.rows[r]);
     for (size_t i = 0; i < size; ++i) expected[offset + i] += clipped[i];
   }
-  add(*clip, {matrix.first, matrix.rows.size(), matrix.stride},
+  add(clip, {matrix.first, matrix.rows.size(), matrix.stride},
       absl::MakeSpan(got).subspan(offset, size));
   for (size_t i = 0; i < got.size(); ++i) {
     if (got[i] != expected[i]) {
@@ -171,7 +167,7 @@ TEST(ClipKernels, SumsWithSuppliedScalesAreThoseOfThePlainClipOnEveryTarget) {
   OnEveryTarget([&](const std::string& target) {
     for (const size_t size : {1u, 2u, 7u, 64u, 65u, 300u, 5003u}) {
       const Matrix matrix = RandomMatrix(lies.size(), size, size % 5);
-      const auto clip = IntegerClip::Create(size, 1, kBound);
+      const auto clip = OnePart(size, 1, kBound);
       std::vector<double> scales;
       for (size_t r = 0; r < lies.size(); ++r) {
         scales.push_back(lies[r] *
@@ -225,7 +221,7 @@ TEST(ClipKernels, AdversarialRowsAreThoseOfThePlainClipOnEveryTarget) {
 // refused comes back rounded toward zero if that is within, else not at all.
 TEST(ClipKernels, CheckIsExactAtTheBoundOnEveryTarget) {
   OnEveryTarget([](const std::string& target) {
-    const auto large = IntegerClip::Create(3, 1, 5 << 20);
+    const auto large = OnePart(3, 1, 5 << 20);
     ASSERT_TRUE(large.ok());
     std::vector<int64_t> sums(3);
     const auto added = [&](const std::vector<float>& row, double scale) {

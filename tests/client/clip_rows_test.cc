@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/integer_clip.h"
 #include "client/internal/workers.h"
 #include "hwy/targets.h"
+#include "tests/client/plain_clip.h"
 #include "tests/support/targets.h"
 
 namespace dpledger::client {
@@ -96,22 +96,19 @@ class Expected {
       : rows_(c.rows),
         stride_(c.size + c.size % 3),
         numbers_(c.format, c.rows * stride_ + 16, 7 * c.size + c.rows),
-        clip_(*IntegerClip::Create(Parts(c), ClipToNorm{0.5}, kBound)) {
+        clip_(Parts(c), ClipToNorm{0.5}, kBound) {
     numbers_.Set(stride_ * 1 + c.size / 2, std::numeric_limits<double>::quiet_NaN());
     numbers_.Set(stride_ * 2 + c.size - 1, std::numeric_limits<double>::infinity());
     sums_.assign(c.size, 3);
     scaled_sums_ = sums_;
-    std::vector<int32_t> q(c.size);
     for (size_t r = 0; r < rows_; ++r) {
       const std::vector<float> row = numbers_.Widened(r * stride_, c.size);
       norms_.push_back(clip_.Norm(row));
-      clip_.Clip(row, absl::MakeSpan(q));
-      for (size_t i = 0; i < c.size; ++i) sums_[i] += q[i];
+      Add(clip_.Clipped(row), sums_);
       // Some too large by a little, which the check refuses, some by much, some of another sign.
       const double lies[] = {1, 1 + 1e-6, -0.5, 1, 3, 1 + 3e-7, 1e30};
       scales_.push_back(clip_.ScaleFor(norms_.back()) * lies[r % 7]);
-      clip_.ClipScaled(row, scales_.back(), absl::MakeSpan(q));
-      for (size_t i = 0; i < c.size; ++i) scaled_sums_[i] += q[i];
+      Add(clip_.Scaled(row, scales_.back()), scaled_sums_);
     }
   }
 
@@ -133,6 +130,9 @@ class Expected {
   }
 
  private:
+  static void Add(const std::vector<int64_t>& q, std::vector<int64_t>& sums) {
+    for (size_t i = 0; i < q.size(); ++i) sums[i] += q[i];
+  }
   static std::vector<ClipPart> Parts(const Case& c) {
     std::vector<ClipPart> parts;
     size_t left = c.size;
@@ -146,7 +146,7 @@ class Expected {
 
   const size_t rows_, stride_;
   Numbers numbers_;
-  const IntegerClip clip_;
+  const PlainClip clip_;
   std::vector<int64_t> sums_, scaled_sums_;
   std::vector<double> norms_, scales_;
 };
@@ -184,7 +184,7 @@ TEST(ClipRows, AreThoseOfThePlainClipByAnyNumberOfThreads) {
 // What a refused row has added must go again, though the threads round otherwise than the caller.
 TEST(ClipRows, LeaveNothingOfARefusedRowUnderAnyRoundingMode) {
   constexpr size_t kSize = 300'000;  // more than one thread takes
-  const auto clip = IntegerClip::Create(kSize, 1.0, kBound);
+  const auto clip = OnePart(kSize, 1.0, kBound);
   ASSERT_TRUE(clip.ok());
   auto workers = internal::Workers::Create(3);
   ASSERT_TRUE(workers.ok());

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/numeric/int128.h"
-#include "client/integer_clip.h"
 #include "hwy/targets.h"
+#include "tests/client/plain_clip.h"
 
 namespace dpledger::client {
 namespace {
@@ -22,11 +22,8 @@ constexpr int64_t kBound = int64_t{1} << 24;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-IntegerClip ClipOf(const std::vector<ClipPart>& parts, const ClipRule& rule,
-                   int64_t bound = kBound) {
-  auto clip = IntegerClip::Create(parts, rule, bound);
-  EXPECT_TRUE(clip.ok()) << clip.status();
-  return *std::move(clip);
+PlainClip ClipOf(const std::vector<ClipPart>& parts, const ClipRule& rule, int64_t bound = kBound) {
+  return PlainClip(parts, rule, bound);
 }
 
 // Of both signs, up to 8.
@@ -37,15 +34,15 @@ std::vector<float> RandomFloats(size_t count, uint64_t seed) {
   return floats;
 }
 
-std::vector<int32_t> Clipped(const IntegerClip& clip, const std::vector<float>& gradient) {
-  std::vector<int32_t> q(gradient.size(), 77);
-  clip.Clip(gradient, absl::MakeSpan(q));
+std::vector<int64_t> Clipped(const IntegerClip& clip, const std::vector<float>& gradient) {
+  std::vector<int64_t> q(gradient.size());
+  clip.AddClipped({gradient.data(), 1, gradient.size()}, absl::MakeSpan(q));
   return q;
 }
 
-absl::uint128 SquaredNormOf(const std::vector<int32_t>& q) {
+absl::uint128 SquaredNormOf(const std::vector<int64_t>& q) {
   absl::uint128 sum = 0;
-  for (const int32_t value : q) sum += static_cast<uint64_t>(int64_t{value} * int64_t{value});
+  for (const int64_t value : q) sum += static_cast<uint64_t>(value * value);
   return sum;
 }
 
@@ -65,10 +62,8 @@ std::vector<ClipPart> RandomParts(size_t size, uint64_t seed) {
 TEST(JointClip, OnePartOfScaleOneIsThePlainClip) {
   for (const size_t size : {1u, 63u, 64u, 1000u, 4099u}) {
     const std::vector<float> x = RandomFloats(size, size);
-    const auto plain = IntegerClip::Create(size, 0.3, kBound);
-    const IntegerClip joint = ClipOf({{size, 1}}, ClipToNorm{0.3});
-    EXPECT_EQ(Clipped(*plain, x), Clipped(joint, x));
-    EXPECT_EQ(plain->grid(), joint.grid(0));
+    const PlainClip joint = ClipOf({{size, 1}}, ClipToNorm{0.3});
+    EXPECT_EQ(joint.Clipped(x), Clipped(joint, x));
     EXPECT_EQ(joint.Norm(x), std::nextafter(std::sqrt(SquaredNormUp(x)), 1e300));
   }
 }
@@ -76,11 +71,12 @@ TEST(JointClip, OnePartOfScaleOneIsThePlainClip) {
 // A short gradient comes back through the grids of its parts; a long one has the direction of
 // (0.1 x, 10 y) and the norm C in scaled coordinates.
 TEST(JointClip, ScalesCountInTheNormAndAreUndoneByTheGrids) {
-  const IntegerClip clip = ClipOf({{2, 0.1}, {3, 10}}, ClipToNorm{5});
+  const PlainClip clip = ClipOf({{2, 0.1}, {3, 10}}, ClipToNorm{5});
   const auto released = [&](const std::vector<float>& x) {
-    const std::vector<int32_t> q = Clipped(clip, x);
+    const std::vector<int64_t> q = Clipped(clip, x);
     std::vector<double> result;
-    for (size_t i = 0; i < q.size(); ++i) result.push_back(clip.grid(i < 2 ? 0 : 1) * q[i]);
+    for (size_t i = 0; i < q.size(); ++i)
+      result.push_back(clip.grid(i < 2 ? 0 : 1) * static_cast<double>(q[i]));
     return result;
   };
   const std::vector<float> small = {3, -20, 0.125f, 0.25f, -0.125f};
@@ -107,7 +103,7 @@ TEST(JointClip, BoundsAllPartsTogether) {
 
 // Each part alone is within K, both together are not: all is taken back, from both.
 TEST(JointClip, RefusesAllPartsTogether) {
-  const IntegerClip clip = ClipOf({{1, 3}, {1, 4}}, ClipToNorm{1}, 5 << 20);
+  const PlainClip clip = ClipOf({{1, 3}, {1, 4}}, ClipToNorm{1}, 5 << 20);
   std::vector<int64_t> sums = {100, -100};
   const auto add = [&](const std::vector<float>& x, double scale) {
     clip.AddScaled({x.data(), 1, 2}, {scale}, absl::MakeSpan(sums));
@@ -117,9 +113,7 @@ TEST(JointClip, RefusesAllPartsTogether) {
   add({1.25f, 1}, 0x1p20);
   add({1, 1.25f}, 0x1p20);
   EXPECT_THAT(sums, ElementsAre(100 + (3 << 20), -100 + (4 << 20)));
-  std::vector<int32_t> clipped(2);
-  clip.ClipScaled({1.25f, 1}, 0x1p20, absl::MakeSpan(clipped));
-  EXPECT_THAT(clipped, Each(0));
+  EXPECT_THAT(clip.Scaled({1.25f, 1}, 0x1p20), Each(0));
 }
 
 TEST(JointClip, NanInOnePartSilencesAll) {
@@ -144,18 +138,16 @@ TEST(JointClip, SumsAndNormsAreThoseOfThePlainClipOnEveryTarget) {
       if (rows > 2) x[2 * size] = kNan;
       if (rows > 3) x[3 * size] = kInfinity;
       const ClipRule rule = size % 2 == 0 ? ClipRule(ClipToNorm{0.5}) : ClipRule(Normalise{0.1});
-      const IntegerClip clip = ClipOf(RandomParts(size, size), rule);
+      const PlainClip clip = ClipOf(RandomParts(size, size), rule);
       std::vector<int64_t> sums(size, 5), scaled_sums(size, 5);
       std::vector<int64_t> expected = sums, scaled_expected = sums;
-      std::vector<int32_t> q(size);
       std::vector<double> norms(rows), scales(rows);
       for (size_t r = 0; r < rows; ++r) {
         const absl::Span<const float> row(x.data() + r * size, size);
-        clip.Clip(row, absl::MakeSpan(q));
-        for (size_t i = 0; i < size; ++i) expected[i] += q[i];
+        const std::vector<int64_t> q = clip.Clipped(row);
         scales[r] = clip.ScaleFor(clip.Norm(row)) * (1 + 1e-6 * static_cast<double>(r % 3));
-        clip.ClipScaled(row, scales[r], absl::MakeSpan(q));
-        for (size_t i = 0; i < size; ++i) scaled_expected[i] += q[i];
+        const std::vector<int64_t> scaled = clip.Scaled(row, scales[r]);
+        for (size_t i = 0; i < size; ++i) expected[i] += q[i], scaled_expected[i] += scaled[i];
       }
       clip.AddClipped({x.data(), rows, size}, absl::MakeSpan(sums), absl::MakeSpan(norms));
       ASSERT_EQ(sums, expected) << size;
@@ -177,34 +169,32 @@ TEST(JointClip, SumsAndNormsAreThoseOfThePlainClipOnEveryTarget) {
 TEST(JointClip, LyingScalesAreThoseOfThePlainClip) {
   const std::vector<double> lies = {0, 1, -1, 1e300, 1e-300, 5e-324, kInfinity, kNan, 0x1p24};
   const std::vector<float> x = RandomFloats(150, 3);
-  const IntegerClip clip = ClipOf({{70, 1e30}, {70, 1e-30}, {10, 1}}, ClipToNorm{1});
+  const PlainClip clip = ClipOf({{70, 1e30}, {70, 1e-30}, {10, 1}}, ClipToNorm{1});
   for (const double lie : lies) {
     std::vector<int64_t> sums(x.size());
     clip.AddScaled({x.data(), 1, x.size()}, {lie}, absl::MakeSpan(sums));
-    std::vector<int32_t> q(x.size(), 77);
-    clip.ClipScaled(x, lie, absl::MakeSpan(q));
-    EXPECT_EQ(sums, std::vector<int64_t>(q.begin(), q.end())) << lie;
+    EXPECT_EQ(sums, clip.Scaled(x, lie)) << lie;
   }
 }
 
 TEST(Normalise, BringsEveryGradientToTheSameLength) {
-  const IntegerClip clip = ClipOf({{100, 1}}, Normalise{1e-9});
+  const PlainClip clip = ClipOf({{100, 1}}, Normalise{1e-9});
   for (const double length : {1e-3, 1.0, 1e6}) {
     std::vector<float> x = RandomFloats(100, 1);
     for (float& value : x) value *= static_cast<float>(length);
-    const std::vector<int32_t> q = Clipped(clip, x);
+    const std::vector<int64_t> q = Clipped(clip, x);
     const double norm = std::sqrt(static_cast<double>(SquaredNormOf(q)));
     EXPECT_NEAR(norm * clip.grid(), 1, 2e-6);
-    EXPECT_NEAR(clip.grid() * q[3], x[3] / clip.Norm(x), 1e-6);
+    EXPECT_NEAR(clip.grid() * static_cast<double>(q[3]), x[3] / clip.Norm(x), 1e-6);
   }
 }
 
 // x / (|x| + gamma): 0.3 / (0.5 + 0.5).
 TEST(Normalise, LeavesWhatIsShorterThanGammaShort) {
   const IntegerClip clip = ClipOf({{2, 1}}, Normalise{0.5});
-  const std::vector<int32_t> q = Clipped(clip, {0.3f, -0.4f});
-  EXPECT_NEAR(clip.grid() * q[0], 0.3, 1e-6);
-  EXPECT_NEAR(clip.grid() * q[1], -0.4, 1e-6);
+  const std::vector<int64_t> q = Clipped(clip, {0.3f, -0.4f});
+  EXPECT_NEAR(clip.grid() * static_cast<double>(q[0]), 0.3, 1e-6);
+  EXPECT_NEAR(clip.grid() * static_cast<double>(q[1]), -0.4, 1e-6);
   EXPECT_THAT(Clipped(clip, {0, 0}), Each(0));
 }
 

@@ -16,8 +16,8 @@
 
 #include "client/clipped_sum.h"
 #include "client/correlated_privatizer.h"
-#include "client/integer_clip.h"
 #include "client/privatizer.h"
+#include "tests/client/plain_clip.h"
 #include "tests/support/list_recorder.h"
 #include "tests/support/targets.h"
 
@@ -99,7 +99,7 @@ TEST(SharedBuffer, NothingOfARefusedRowIsLeftThoughItChanges) {
           fill(floats[written]);
           changed = true;
         });
-        const auto clip = IntegerClip::Create(size, 1, int64_t{1} << 24);
+        const auto clip = OnePart(size, 1, int64_t{1} << 24);
         ASSERT_TRUE(clip.ok());
         std::vector<int64_t> sums(size);
         clip->AddScaled({memory.data(), 1, size, format}, {kScale}, absl::MakeSpan(sums));

@@ -1,5 +1,3 @@
-#include "client/internal/skip_kernels.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/internal/noise_kernels.h"
 #include "client/poisson_sampler.h"
 #include "tests/support/targets.h"
 
