@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "certify/laws.h"
 #include "certify/steps.h"
 
 namespace dpledger::certify {
@@ -191,51 +192,22 @@ std::vector<long> PointsOf(const Masses& sum, double ignored) {
   return points;
 }
 
-void AddAtom(const Ball& without, const Ball& with, const Ball& loss, Pair& pair) {
-  pair.remove.atoms.push_back({with, loss});
-  pair.add.atoms.push_back({without, -loss});
-}
-
-// Each place shared by the points around it, which keeps both masses. What is left of either is
-// only there.
-Pair Spread(const Masses& sum, const std::vector<long>& points, const Ball& unit) {
-  std::vector<Ball> at(points.size(), 0.0);
-  for (long k = 1, j = 0; k < sum.places(); ++k) {
-    while (j + 1 < static_cast<long>(points.size()) && points[j + 1] <= k) ++j;
-    const Ball mass = sum.At(k);
-    if (k < points[0]) {
-      at[0] = at[0] + mass * static_cast<double>(k) / static_cast<double>(points[0]);
-      continue;
-    }
-    const Ball on =
-        mass * static_cast<double>(k - points[j]) / static_cast<double>(points[j + 1] - points[j]);
-    at[j] = at[j] + mass - on;
-    at[j + 1] = at[j + 1] + on;
-  }
-  Pair pair;
-  Ball without = 1.0, with = 1.0;
-  for (size_t j = 0; j < points.size(); ++j) {
-    const Ball ratio = unit * static_cast<double>(points[j]);
-    AddAtom(at[j], at[j] * ratio, Log(ratio), pair);
-    without = without - at[j], with = with - at[j] * ratio;
-  }
-  pair.remove.infinite = with;
-  pair.add.infinite = without;
-  return pair;
-}
-
-// The places from each point up to the next taken together. What is left counts for nothing.
-Pair Merge(const Masses& sum, const std::vector<long>& points, const Ball& unit) {
-  Pair pair;
+// From each point up to the next.
+Cells CellsOf(const Masses& sum, const std::vector<long>& points, const Ball& unit) {
+  Cells cells;
+  const auto at = [&](long k) { return unit * static_cast<double>(k); };
+  for (long k = 1; k < points[0]; ++k) cells.before = cells.before + sum.At(k) * at(k);
   for (size_t j = 0; j + 1 < points.size(); ++j) {
-    Ball q = 0.0, p = 0.0;
+    Ball all = 0.0, excess = 0.0;
     for (long k = points[j]; k < points[j + 1]; ++k) {
       const Ball mass = sum.At(k);
-      q = q + mass, p = p + mass * unit * static_cast<double>(k);
+      all = all + mass, excess = excess + mass * at(k - points[j]);
     }
-    if (CertainlyPositive(q)) AddAtom(q, p, Log(p / q), pair);
+    cells.ratios.push_back(at(points[j]));
+    cells.masses.push_back(all), cells.excesses.push_back(excess);
   }
-  return pair;
+  cells.ratios.push_back(at(points.back()));
+  return cells;
 }
 
 // Where the sum of so many ends, but for about `ignored` of what one of them is with the record.
@@ -265,10 +237,11 @@ absl::StatusOr<Enclosed> EncloseAllocation(const Ball& mu, uint64_t rounds,
   const Masses above = SumOf(LawOf(shortfalls, step, closeness.places), rounds);
   const std::vector<long> points = PointsOf(above, closeness.ignored);
   const std::vector<Ball> under = Under(one, shortfalls, step);
-  const Pair below = under.empty()
-                         ? Pair()
-                         : Merge(SumOf(LawOf(under, step, closeness.places), rounds), points, unit);
-  return Enclosed{Spread(above, points, unit), below};
+  const Pair below =
+      under.empty()
+          ? Pair()
+          : Merge(CellsOf(SumOf(LawOf(under, step, closeness.places), rounds), points, unit), 0.0);
+  return Enclosed{Spread(CellsOf(above, points, unit)), below};
 }
 
 }  // namespace dpledger::certify

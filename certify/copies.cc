@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "certify/laws.h"
 #include "certify/steps.h"
 
 namespace dpledger::certify {
@@ -56,46 +57,6 @@ class Copies {
   Ball rest_ = 1.0;
 };
 
-// A place of Q's, and what lies past it.
-struct Place {
-  Ball x, ratio, p, q;
-};
-using Places = std::vector<Place>;
-
-// Each cell's masses on its ends, so that both stay what they are. What is left is told apart.
-Pair Spread(const Places& places) {
-  std::vector<Ball> at(places.size(), 0.0);
-  for (size_t i = 0; i + 1 < places.size(); ++i) {
-    const Place &from = places[i], &to = places[i + 1];
-    const Ball q = from.q - to.q;
-    const Ball upper = (from.p - to.p - from.ratio * q) / (to.ratio - from.ratio);
-    at[i] = at[i] + q - upper;
-    at[i + 1] = at[i + 1] + upper;
-  }
-  Pair pair;
-  Ball p_left = 1.0, q_left = 1.0;
-  for (size_t i = 0; i < places.size(); ++i) {
-    const Ball p = at[i] * places[i].ratio, loss = Log(places[i].ratio);
-    pair.remove.atoms.push_back({p, loss});
-    pair.add.atoms.push_back({at[i], -loss});
-    p_left = p_left - p, q_left = q_left - at[i];
-  }
-  pair.remove.infinite = p_left, pair.add.infinite = q_left;
-  return pair;
-}
-
-// Each cell is one outcome. What is left counts for nothing; of `rest`, wherever it lies, the loss
-// of Q is the less.
-Pair Merge(const Places& places, const Ball& rest) {
-  Pair pair;
-  for (size_t i = 0; i + 1 < places.size(); ++i) {
-    const Ball q = places[i].q - places[i + 1].q, p = places[i].p - places[i + 1].p;
-    pair.remove.atoms.push_back({p, Log(p / q)});
-    pair.add.atoms.push_back({q, -Log((p + rest) / q)});
-  }
-  return pair;
-}
-
 }  // namespace
 
 absl::StatusOr<Enclosed> EncloseCopies(const Ball& mu, const Ball& q, uint64_t draws,
@@ -109,16 +70,23 @@ absl::StatusOr<Enclosed> EncloseCopies(const Ball& mu, const Ball& q, uint64_t d
   while (NormalTail(-Ball(first)).Middle() > closeness.ignored) first -= 0.25;
   while (copies.Tail(last).Middle() > closeness.ignored) last += 0.25;
   const long cells = closeness.places / kPlacesPerCell;
-  Places places;
+  Cells cut;
+  Ball p_end, q_end;  // past the last end so far
   for (long i = 0; i <= cells; ++i) {
     const Ball x =
         Ball(first) + Ball(last - first) * static_cast<double>(i) / static_cast<double>(cells);
     const Ball ratio = copies.Ratio(x);
     // Where the ratio hardly grows a cell is wider.
-    if (!places.empty() && !CertainlyLess(places.back().ratio * kGrowth, ratio)) continue;
-    places.push_back({x, ratio, copies.Tail(x), NormalTail(x)});
+    if (!cut.ratios.empty() && !CertainlyLess(cut.ratios.back() * kGrowth, ratio)) continue;
+    const Ball p_past = copies.Tail(x), q_past = NormalTail(x);
+    if (!cut.ratios.empty()) {
+      cut.masses.push_back(q_end - q_past);
+      cut.excesses.push_back(p_end - p_past - cut.ratios.back() * cut.masses.back());
+    }
+    cut.ratios.push_back(ratio);
+    p_end = p_past, q_end = q_past;
   }
-  return Enclosed{Spread(places), Merge(places, copies.Rest())};
+  return Enclosed{Spread(cut), Merge(cut, copies.Rest())};
 }
 
 }  // namespace dpledger::certify

@@ -117,4 +117,35 @@ Pair Everything() {
   return pair;
 }
 
+Pair Spread(const Cells& cells) {
+  std::vector<Ball> at(cells.ratios.size(), 0.0);
+  at[0] = cells.before / cells.ratios[0];
+  for (size_t i = 0; i < cells.masses.size(); ++i) {
+    const Ball upper = cells.excesses[i] / (cells.ratios[i + 1] - cells.ratios[i]);
+    at[i] = at[i] + cells.masses[i] - upper;
+    at[i + 1] = at[i + 1] + upper;
+  }
+  Pair pair;
+  Ball p_left = 1.0, q_left = 1.0;
+  for (size_t i = 0; i < at.size(); ++i) {
+    const Ball p = at[i] * cells.ratios[i];
+    AddOutcome(pair, p, at[i], Log(cells.ratios[i]));
+    p_left = p_left - p, q_left = q_left - at[i];
+  }
+  pair.remove.infinite = p_left, pair.add.infinite = q_left;
+  return pair;
+}
+
+Pair Merge(const Cells& cells, const Ball& rest) {
+  Pair pair;
+  for (size_t i = 0; i < cells.masses.size(); ++i) {
+    const Ball& q = cells.masses[i];
+    const Ball p = cells.excesses[i] + cells.ratios[i] * q;
+    if (!CertainlyPositive(q)) continue;
+    pair.remove.atoms.push_back({p, Log(p / q)});
+    pair.add.atoms.push_back({q, -Log((p + rest) / q)});
+  }
+  return pair;
+}
+
 }  // namespace dpledger::certify

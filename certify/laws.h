@@ -1,6 +1,8 @@
 // The losses of mechanisms with point masses and log-linear densities. CLAIM.md, section 5.
 #pragma once
 
+#include <vector>
+
 #include "certify/composition.h"
 
 namespace dpledger::certify {
@@ -21,5 +23,20 @@ Pair EpsilonDeltaPair(const Ball& epsilon, const Ball& delta);
 Pair BoundedRangePair(const Ball& epsilon);
 // The data themselves.
 Pair Everything();
+
+// A pair cut into cells along the ratio of P to Q, which rises.
+struct Cells {
+  std::vector<Ball> ratios;  // at the cells' ends: one more than there are cells
+  // Of each cell: its mass under Q, and by how much that under P is more than the mass under Q
+  // times the ratio at the cell's beginning.
+  std::vector<Ball> masses, excesses;
+  Ball before = 0.0;  // under P, of what lies before all of them
+};
+// Each cell's masses on its ends, so that both stay what they are; what lies before the first one
+// there too, and in a part that only Q has. What is left of either is told apart.
+Pair Spread(const Cells& cells);
+// Each cell is one outcome. What is left counts for nothing; of `rest` under P, wherever it lies,
+// the loss of Q is the less.
+Pair Merge(const Cells& cells, const Ball& rest);
 
 }  // namespace dpledger::certify

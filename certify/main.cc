@@ -88,30 +88,22 @@ absl::StatusOr<Question> FromAnswer(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, Content("ANSWER", path));
   RETURN_IF_ERROR(rules::Within(path, CheckFieldsOnce(text)));
   Question question;
-  Claim& claim = question.claim;
   v1::AnswerDetails details;
+  const auto take = [&](Claim::About about, double given, const v1::Interval& ends,
+                        const v1::AnswerDetails& of) {
+    question.claim = {about, given, ends.lower(), ends.upper(), {}};
+    details = of;
+  };
   v1::ComputeEpsilonResponse epsilon;
   v1::ComputeDeltaResponse delta;
   v1::ComputeTuningCostResponse tuning;
   if (Parsed(text, tuning) && tuning.has_trials()) {
-    claim = {Claim::About::kEpsilon,
-             tuning.delta(),
-             tuning.epsilon().lower(),
-             tuning.epsilon().upper(),
-             {}};
-    ASSIGN_OR_RETURN(claim.trials, TrialsOf(tuning.trials()));
-    details = tuning.details();
+    take(Claim::About::kEpsilon, tuning.delta(), tuning.epsilon(), tuning.details());
+    ASSIGN_OR_RETURN(question.claim.trials, TrialsOf(tuning.trials()));
   } else if (Parsed(text, epsilon) && epsilon.has_epsilon()) {
-    claim = {Claim::About::kEpsilon,
-             epsilon.delta(),
-             epsilon.epsilon().lower(),
-             epsilon.epsilon().upper(),
-             {}};
-    details = epsilon.details();
+    take(Claim::About::kEpsilon, epsilon.delta(), epsilon.epsilon(), epsilon.details());
   } else if (Parsed(text, delta) && delta.has_delta()) {
-    claim = {
-        Claim::About::kDelta, delta.epsilon(), delta.delta().lower(), delta.delta().upper(), {}};
-    details = delta.details();
+    take(Claim::About::kDelta, delta.epsilon(), delta.delta(), delta.details());
   } else {
     return FieldError(path, "must be an answer on epsilon, on delta or on tuning in proto JSON");
   }
@@ -143,20 +135,9 @@ absl::StatusOr<Question> FromFlags(const Flags& flags) {
   return question;
 }
 
-const char* VerdictName(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kProved:
-      return "proved";
-    case Verdict::kRefuted:
-      return "refuted";
-    case Verdict::kOpen:
-      break;
-  }
-  return "open";
-}
-
 void Print(const char* end, const Finding& finding, bool json) {
-  const std::string name = VerdictName(finding.verdict);
+  constexpr const char* kNames[] = {"proved", "refuted", "open"};
+  const std::string name = kNames[static_cast<size_t>(finding.verdict)];
   if (json) {
     std::cout << "\"" << end << "\":{\"verdict\":\"" << name
               << "\",\"statement\":" << JsonString(finding.words) << "}";

@@ -22,11 +22,18 @@ constexpr double kGreatestSigma = 2000;  // of discrete noise of one dimension
 
 using rules::Within;
 
-absl::Status MultiplyRuns(uint64_t times, double& runs) {
-  if (times > static_cast<uint64_t>(kMostRuns) / static_cast<uint64_t>(runs))
-    return Unknown("more than 2^53 runs");
-  runs *= static_cast<double>(times);
-  return absl::OkStatus();
+// How often an event at this depth of the tree runs, among `runs` of everything around it.
+absl::StatusOr<double> RunsOf(const v1::MechanismEvent& event, double runs, int level) {
+  if (level > kMostLevels) return FieldError("event", "must be at most 32 levels deep");
+  for (const auto& [field, count] :
+       {std::pair("count", event.has_count() ? event.count() : 1),
+        {"self_composed.count", event.has_self_composed() ? event.self_composed().count() : 1}}) {
+    RETURN_IF_ERROR(rules::Count(field, count));
+    if (count > static_cast<uint64_t>(kMostRuns) / static_cast<uint64_t>(runs))
+      return Unknown("more than 2^53 runs");
+    runs *= static_cast<double>(count);
+  }
+  return runs;
 }
 
 }  // namespace
@@ -55,10 +62,7 @@ void Steps::AddCurve(Curve curve, const Ball& rho, double count) {
 }
 
 absl::Status Steps::Mechanism(const v1::MechanismEvent& event, double runs, int level) {
-  if (level > kMostLevels) return FieldError("event", "must be at most 32 levels deep");
-  if (event.has_count()) RETURN_IF_ERROR(rules::Count("count", event.count()));
-  double count = runs;
-  RETURN_IF_ERROR(MultiplyRuns(event.has_count() ? event.count() : 1, count));
+  ASSIGN_OR_RETURN(const double count, RunsOf(event, runs, level));
   switch (event.kind_case()) {
     case v1::MechanismEvent::kComposed:
       RETURN_IF_ERROR(rules::NotEmpty("composed.events", event.composed().events_size()));
@@ -67,12 +71,9 @@ absl::Status Steps::Mechanism(const v1::MechanismEvent& event, double runs, int 
                                Mechanism(event.composed().events(i), count, level + 1)));
       }
       return absl::OkStatus();
-    case v1::MechanismEvent::kSelfComposed: {
-      const v1::SelfComposed& self = event.self_composed();
-      RETURN_IF_ERROR(rules::Count("self_composed.count", self.count()));
-      RETURN_IF_ERROR(MultiplyRuns(self.count(), count));
-      return Within("self_composed.event", Mechanism(self.event(), count, level + 1));
-    }
+    case v1::MechanismEvent::kSelfComposed:
+      return Within("self_composed.event",
+                    Mechanism(event.self_composed().event(), count, level + 1));
     case v1::MechanismEvent::kPoissonSampled: {
       Ball q = 1.0;
       ASSIGN_OR_RETURN(const Ball square, SampledSquare(event.poisson_sampled(), q, level));
@@ -136,15 +137,9 @@ absl::StatusOr<Ball> Steps::SampledSquare(const v1::PoissonSampled& sampled, Bal
 
 absl::StatusOr<Ball> Steps::JointSquare(const v1::MechanismEvent& event, double runs,
                                         int level) const {
-  if (level > kMostLevels) return FieldError("event", "must be at most 32 levels deep");
-  if (event.has_count()) RETURN_IF_ERROR(rules::Count("count", event.count()));
-  double count = runs;
-  RETURN_IF_ERROR(MultiplyRuns(event.has_count() ? event.count() : 1, count));
-  if (event.has_self_composed()) {
-    RETURN_IF_ERROR(rules::Count("self_composed.count", event.self_composed().count()));
-    RETURN_IF_ERROR(MultiplyRuns(event.self_composed().count(), count));
+  ASSIGN_OR_RETURN(const double count, RunsOf(event, runs, level));
+  if (event.has_self_composed())
     return JointSquare(event.self_composed().event(), count, level + 1);
-  }
   if (event.has_composed()) {
     RETURN_IF_ERROR(rules::NotEmpty("composed.events", event.composed().events_size()));
     Ball sum = 0.0;
