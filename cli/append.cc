@@ -1,7 +1,5 @@
 #include "cli/append.h"
 
-#include <random>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
@@ -68,11 +66,6 @@ absl::StatusOr<v1::Receipt> SendBatches(const std::vector<v1::AppendBatchRequest
     all.set_root_hash(receipt->root_hash());
   }
   return all;
-}
-
-std::string RandomRequestId() {
-  std::random_device random;  // the kernel's generator
-  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
 }
 
 }  // namespace dpledger::cli

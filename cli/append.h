@@ -21,7 +21,4 @@ std::vector<v1::AppendBatchRequest> MakeBatches(const v1::AppendBatchRequest& ba
 absl::StatusOr<v1::Receipt> SendBatches(const std::vector<v1::AppendBatchRequest>& batches,
                                         ServerCalls& server);
 
-// 128 random bits in hexadecimal.
-std::string RandomRequestId();
-
 }  // namespace dpledger::cli

@@ -36,7 +36,7 @@ absl::Status Export(const ExportFlags& flags, Output& out) {
   if (flags.output == "-" && out.json())
     return FieldError("--output", "must be a file with --json: both would be on standard output");
   ServerCalls server(flags.place);
-  ASSIGN_OR_RETURN(const OpenPlace open, server.place());
+  ASSIGN_OR_RETURN(const local::Reading open, server.place());
   if (open.in_bundles) {
     return absl::InvalidArgumentError(
         absl::StrCat("--store: ", flags.place.stores.front(), " is a bundle already: copy it"));

@@ -131,7 +131,7 @@ absl::Status Read(const EntriesFlags& flags, Output& out) {
   v1::EntriesRead answer;  // for --json only, which prints one object
   answer.set_ledger(name);
   do {
-    ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page, calls.Read(request));
+    ASSIGN_OR_RETURN(const v1::ReadEntriesResponse page, calls.Ask(request));
     for (const std::string& bytes : page.entries()) {
       if (out.json()) {
         if (!answer.add_entries()->ParseFromString(bytes))

@@ -5,6 +5,7 @@
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/server_calls.h"
+#include "connection/connection.h"
 
 namespace dpledger::cli {
 namespace {
@@ -79,7 +80,7 @@ void AddWriter(flags::App& app, std::string& writer) {
 }
 
 std::string RequestId(const std::string& given) {
-  const std::string id = given.empty() ? RandomRequestId() : given;
+  const std::string id = given.empty() ? connection::NewRequestId() : given;
   SetInterruptNote(absl::StrCat(
       "interrupted; what the server has taken stays. Repeat the command with --request-id ", id,
       " to have it done, and nothing done twice"));

@@ -8,11 +8,19 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/flags.h"
-#ifdef DPLEDGER_LOCAL_LEDGER
-#include "local/local_ledgers.h"
-#endif
 
 namespace dpledger::cli {
+namespace {
+
+// The caller knows the path as a flag.
+absl::Status OfFlag(const absl::Status& status) {
+  const std::string message(status.message());
+  if (!absl::StartsWith(message, "path: ")) return status;
+  return WithReason(absl::Status(status.code(), absl::StrCat("--store: ", message.substr(6))),
+                    ReasonOf(status));
+}
+
+}  // namespace
 
 void LedgerPlace::AddTo(flags::App& app) {
   AddPlain(app, "--store", stores, "PATH",
@@ -44,19 +52,6 @@ void WritePlace::AddTo(flags::App& app) {
   });
 }
 
-#ifdef DPLEDGER_LOCAL_LEDGER
-namespace {
-
-// The caller knows the path as a flag.
-absl::Status OfFlag(const absl::Status& status) {
-  const std::string message(status.message());
-  if (!absl::StartsWith(message, "path: ")) return status;
-  return WithReason(absl::Status(status.code(), absl::StrCat("--store: ", message.substr(6))),
-                    ReasonOf(status));
-}
-
-}  // namespace
-
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const WritePlace& place) {
   if (std::error_code error; !place.makes && !std::filesystem::exists(place.folder, error))
     return absl::NotFoundError(
@@ -66,28 +61,11 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const WritePlace& pla
   return opened;
 }
 
-absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace& place, bool costs) {
+absl::StatusOr<local::Reading> OpenAtRest(const LedgerPlace& place, bool costs) {
   absl::StatusOr<local::Reading> reading =
       local::OpenToRead(place.stores, local::ReadOptions{.summaries = costs});
   if (!reading.ok()) return OfFlag(reading.status());
-  return OpenPlace{std::move(reading->channel), std::move(reading->ledgers),
-                   std::move(reading->dataset), std::move(reading->assumptions),
-                   reading->in_bundles};
+  return reading;
 }
-#else
-namespace {
-
-absl::Status WithoutFolders() {
-  return absl::UnimplementedError(
-      "--store: this program was built without local ledgers (DPLEDGER_LOCAL_LEDGER)");
-}
-
-}  // namespace
-
-absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const WritePlace&) {
-  return WithoutFolders();
-}
-absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace&, bool) { return WithoutFolders(); }
-#endif
 
 }  // namespace dpledger::cli

@@ -10,6 +10,7 @@
 #include "connection/server_access.h"
 #include "flags/app.h"
 #include "grpcpp/channel.h"
+#include "local/local_ledgers.h"
 
 namespace dpledger::cli {
 
@@ -37,21 +38,11 @@ struct WritePlace {
   void AddTo(flags::App& app);
 };
 // A channel to the ledgers in the folder. NOT_FOUND if there is none, and none is made; errors of
-// local::OpenLedgers, which name --store; UNIMPLEMENTED as OpenAtRest.
+// local::OpenLedgers, which name --store.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenToWrite(const WritePlace& place);
 
-// Ledgers at rest, as they are asked for.
-struct OpenPlace {
-  std::shared_ptr<grpc::Channel> channel;
-  std::vector<std::string> ledgers;      // full names, by name
-  std::string dataset;                   // that all of them declare; empty: they declare several
-  std::vector<std::string> assumptions;  // of every answer
-  bool in_bundles = false;
-};
-
 // Precondition: place.AtRest(). With `costs`, lists show what each ledger costs. Errors of
-// local::OpenToRead, which name --store; UNIMPLEMENTED where the program was built without local
-// ledgers.
-absl::StatusOr<OpenPlace> OpenAtRest(const LedgerPlace& place, bool costs);
+// local::OpenToRead, which name --store.
+absl::StatusOr<local::Reading> OpenAtRest(const LedgerPlace& place, bool costs);
 
 }  // namespace dpledger::cli

@@ -302,7 +302,7 @@ absl::StatusOr<v1::Subject> QuestionFlags::LedgersOf(const ServerCalls& calls) c
   subject.mutable_ledgers()->Add(ledgers.begin(), ledgers.end());
   subject.set_dataset(dataset);
   if (!ledgers.empty() || !dataset.empty()) return subject;
-  ASSIGN_OR_RETURN(const OpenPlace open, calls.place());
+  ASSIGN_OR_RETURN(const local::Reading open, calls.place());
   subject.mutable_ledgers()->Add(open.ledgers.begin(), open.ledgers.end());
   return subject;
 }

@@ -1,12 +1,16 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "cli/commands.h"
-#include "cli/confirm.h"
 #include "cli/flags.h"
 #include "cli/ledger_flags.h"
 #include "cli/server_calls.h"
@@ -63,6 +67,19 @@ absl::Status CloseOwnWriter(const v1::WriterStatus& writer, const v1::SealLedger
   request.set_request_id(absl::StrCat(seal.request_id(), ".close"));
   request.add_entries()->mutable_writer_closed()->set_entry_count(writer.entry_count() + 1);
   return server.Append(request).status();
+}
+
+// Asks a person on stderr, and reads a line of stdin; a stdin that is no terminal is asked nothing.
+absl::Status Confirm(const std::string& question, const std::string& refusal) {
+  if (isatty(STDIN_FILENO) == 1) {
+    std::fprintf(stderr, "%s [y/N] ", question.c_str());
+    std::fflush(stderr);
+    std::string answer;
+    std::getline(std::cin, answer);
+    answer = absl::AsciiStrToLower(absl::StripAsciiWhitespace(answer));
+    if (answer == "y" || answer == "yes") return absl::OkStatus();
+  }
+  return WithReason(absl::FailedPreconditionError(refusal), {"NOT_CONFIRMED", {}});
 }
 
 // What these have not delivered stays out for good: that is a person's to say, or a script's that

@@ -1,14 +1,12 @@
 #include "cli/server_calls.h"
 
 #include <grpcpp/client_context.h>
-#include <grpcpp/generic/generic_stub.h>
 
 #include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "connection/connection.h"
@@ -19,7 +17,7 @@ namespace {
 
 // Longer than a server's own bound on a question, so that its answer, and not this, is what the
 // user sees.
-constexpr auto kDeadline = std::chrono::minutes(5);
+constexpr absl::Duration kDeadline = absl::Minutes(5);
 
 constexpr auto kConnectPatience = std::chrono::seconds(1);
 
@@ -27,23 +25,10 @@ constexpr auto kConnectPatience = std::chrono::seconds(1);
 constexpr absl::Duration kRetryEvery = absl::Milliseconds(50);
 constexpr int kMostTries = 200;
 
-// The method that takes this message; both stand in one file.
-std::string MethodOf(const google::protobuf::Descriptor& request) {
-  const google::protobuf::FileDescriptor& file = *request.file();
-  for (int i = 0; i < file.service_count(); ++i) {
-    for (int j = 0; j < file.service(i)->method_count(); ++j) {
-      const google::protobuf::MethodDescriptor& method = *file.service(i)->method(j);
-      if (method.input_type() != &request) continue;
-      return absl::StrCat("/", method.service()->full_name(), "/", method.name());
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 ServerCalls::ServerCalls(const connection::ServerAccess& server)
-    : ServerCalls("", OpenPlace(), connection::Connect(server)) {
+    : ServerCalls("", local::Reading(), connection::Connect(server)) {
   if (!channel_.ok()) return;
   const connection::ServerAccess known = *connection::Complete(server);  // Connect has checked it
   address_ = known.address;
@@ -52,17 +37,17 @@ ServerCalls::ServerCalls(const connection::ServerAccess& server)
 
 ServerCalls::ServerCalls(const WritePlace& place)
     : ServerCalls(place.folder.empty() ? ServerCalls(place.server)
-                                       : ServerCalls("", OpenPlace(), OpenToWrite(place))) {}
+                                       : ServerCalls("", local::Reading(), OpenToWrite(place))) {}
 
 ServerCalls::ServerCalls(const LedgerPlace& place, bool costs)
     : ServerCalls(place.AtRest() ? AtRest(place, costs) : ServerCalls(place.server)) {}
 
-ServerCalls::ServerCalls(std::string address, absl::StatusOr<OpenPlace> place,
+ServerCalls::ServerCalls(std::string address, absl::StatusOr<local::Reading> place,
                          absl::StatusOr<std::shared_ptr<grpc::Channel>> channel)
     : place_(std::move(place)), address_(std::move(address)), channel_(std::move(channel)) {}
 
 ServerCalls ServerCalls::AtRest(const LedgerPlace& place, bool costs) {
-  absl::StatusOr<OpenPlace> opened = OpenAtRest(place, costs);
+  absl::StatusOr<local::Reading> opened = OpenAtRest(place, costs);
   if (!opened.ok()) return ServerCalls("", opened.status(), opened.status());
   std::shared_ptr<grpc::Channel> channel = opened->channel;
   return ServerCalls("", std::move(opened), std::move(channel));
@@ -98,8 +83,8 @@ absl::Status ServerCalls::Watch(
   return taken.ok() ? WithAddress(ended) : taken;
 }
 
-absl::Status ServerCalls::Call(const google::protobuf::Message& request,
-                               google::protobuf::Message& answer) const {
+absl::Status ServerCalls::operator()(const google::protobuf::Message& request,
+                                     google::protobuf::Message& answer) const {
   RETURN_IF_ERROR(channel_.status());
   absl::Status status = CallOnce(request, answer);
   // What it spends of a filter is being worked out.
@@ -117,18 +102,7 @@ absl::Status ServerCalls::CallOnce(const google::protobuf::Message& request,
   if (!address_.empty()) {
     (*channel_)->WaitForConnected(std::chrono::system_clock::now() + kConnectPatience);
   }
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  grpc::TemplatedGenericStub<google::protobuf::Message, google::protobuf::Message> stub(*channel_);
-  grpc::Status status;
-  absl::Notification done;
-  stub.UnaryCall(&context, MethodOf(*request.GetDescriptor()), {}, &request, &answer,
-                 [&](grpc::Status ended) {
-                   status = std::move(ended);
-                   done.Notify();
-                 });
-  done.WaitForNotification();
-  return WithAddress(connection::FromGrpc(status));
+  return WithAddress(connection::Call(*channel_, request, answer, absl::Now() + kDeadline));
 }
 
 absl::Status ServerCalls::WithAddress(const absl::Status& status) const {

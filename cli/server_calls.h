@@ -3,6 +3,8 @@
 // the message.
 #pragma once
 
+#include <google/protobuf/message.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,11 +16,9 @@
 #include "connection/server_access.h"
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/admin_service.pb.h"
-#include "dpledger/v1/audit_service.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/recompute_service.pb.h"
 #include "dpledger/v1/statement_service.pb.h"
-#include "ledger_store/bundle/served_ledger.h"
 
 namespace dpledger::cli {
 
@@ -50,10 +50,6 @@ v1::AttentionItem AnswerTo(const v1::NoteAttentionRequest&);
 v1::ReadEntriesResponse AnswerTo(const v1::ReadEntriesRequest&);
 v1::Ledger AnswerTo(const v1::SealLedgerRequest&);
 v1::Ledger AnswerTo(const v1::ForkLedgerRequest&);
-v1::GetCheckpointResponse AnswerTo(const v1::GetCheckpointRequest&);
-v1::GetInclusionProofResponse AnswerTo(const v1::GetInclusionProofRequest&);
-v1::GetTileResponse AnswerTo(const v1::GetTileRequest&);
-v1::ListRegistrationsResponse AnswerTo(const v1::ListRegistrationsRequest&);
 v1::CreateTokenResponse AnswerTo(const v1::CreateTokenRequest&);
 v1::ListTokensResponse AnswerTo(const v1::ListTokensRequest&);
 v1::RotateTokenResponse AnswerTo(const v1::RotateTokenRequest&);
@@ -62,7 +58,7 @@ v1::ListAccessResponse AnswerTo(const v1::ListAccessRequest&);
 v1::AppendBatchResponse AnswerTo(const v1::AppendBatchRequest&);
 v1::Ledger AnswerTo(const v1::GetLedgerRequest&);
 
-class ServerCalls : public bundle::ServedLedgers {
+class ServerCalls {
  public:
   // The first call connects. If `server` cannot be dialled at all (client::Connect), every call
   // says why.
@@ -73,7 +69,7 @@ class ServerCalls : public bundle::ServedLedgers {
   explicit ServerCalls(const LedgerPlace& place, bool costs = false);
 
   // The ledgers at rest. Their error if they cannot be opened. Precondition: they are at rest.
-  absl::StatusOr<OpenPlace> place() const { return place_; }
+  absl::StatusOr<local::Reading> place() const { return place_; }
   // `name`, or the only ledger at rest if it is empty. INVALID_ARGUMENT naming `flag` and all of
   // them if there are several.
   absl::StatusOr<std::string> NameOr(const std::string& name, const std::string& flag) const;
@@ -84,7 +80,7 @@ class ServerCalls : public bundle::ServedLedgers {
   template <typename Request>
   absl::StatusOr<decltype(AnswerTo(std::declval<Request>()))> Ask(const Request& request) {
     decltype(AnswerTo(request)) answer;
-    const absl::Status status = Call(request, answer);
+    const absl::Status status = (*this)(request, answer);
     if (!status.ok()) return status;
     return answer;
   }
@@ -109,42 +105,25 @@ class ServerCalls : public bundle::ServedLedgers {
   absl::Status Watch(const v1::WatchLedgersRequest& request,
                      const std::function<absl::Status(const v1::WatchLedgersResponse&)>& take);
 
-  absl::StatusOr<v1::Ledger> Get(const std::string& name,
-                                 const std::string& first_writer = "") override;
-  absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request) override {
-    return Ask(request);
-  }
-  absl::StatusOr<v1::GetCheckpointResponse> Ask(const v1::GetCheckpointRequest& request) override {
-    return Ask<v1::GetCheckpointRequest>(request);
-  }
-  absl::StatusOr<v1::GetInclusionProofResponse> Ask(
-      const v1::GetInclusionProofRequest& request) override {
-    return Ask<v1::GetInclusionProofRequest>(request);
-  }
-  absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request) override {
-    return Ask<v1::GetTileRequest>(request);
-  }
-  absl::StatusOr<v1::ListRegistrationsResponse> Ask(
-      const v1::ListRegistrationsRequest& request) override {
-    return Ask<v1::ListRegistrationsRequest>(request);
-  }
+  absl::StatusOr<v1::Ledger> Get(const std::string& name, const std::string& first_writer = "");
+
+  // Makes the call that takes this request (bundle::ServedLedgers). Waits up to a second for the
+  // connection: the server may be just starting. Tries again while a filter's gate is not ready.
+  absl::Status operator()(const google::protobuf::Message& request,
+                          google::protobuf::Message& answer) const;
 
  private:
-  // Waits up to a second for the connection: the server may be just starting. Tries again while a
-  // filter's gate is not ready.
-  absl::Status Call(const google::protobuf::Message& request,
-                    google::protobuf::Message& answer) const;
   absl::Status CallOnce(const google::protobuf::Message& request,
                         google::protobuf::Message& answer) const;
   // The same error, with the server's address if nobody answers there.
   absl::Status WithAddress(const absl::Status& status) const;
 
-  ServerCalls(std::string address, absl::StatusOr<OpenPlace> place,
+  ServerCalls(std::string address, absl::StatusOr<local::Reading> place,
               absl::StatusOr<std::shared_ptr<grpc::Channel>> channel);
 
   static ServerCalls AtRest(const LedgerPlace& place, bool costs);
 
-  const absl::StatusOr<OpenPlace> place_;
+  const absl::StatusOr<local::Reading> place_;
   connection::LogKeys log_keys_;
   std::string address_;  // empty: at rest
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel_;

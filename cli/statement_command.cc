@@ -79,7 +79,7 @@ std::string TextOf(const v1::Statement& statement, Form form) {
 
 // What it is about where no flag says so: the only ledger at rest, or the data set of all of them.
 absl::Status SetSubject(const ServerCalls& calls, v1::GetStatementRequest& request) {
-  ASSIGN_OR_RETURN(const OpenPlace open, calls.place());
+  ASSIGN_OR_RETURN(const local::Reading open, calls.place());
   if (open.ledgers.size() > 1 && !open.dataset.empty()) {
     request.set_dataset(open.dataset);
     return absl::OkStatus();

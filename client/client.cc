@@ -1,15 +1,17 @@
 #include "dpledger/client.h"
 
 #include <cmath>
+#include <cstdio>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "base/value_rules.h"
 #include "client/export.h"
-#include "client/internal/local.h"
 #include "client/recorder.h"
 #include "client/run_state.h"
 #include "dpledger/v1/accounting_service.pb.h"
@@ -17,6 +19,7 @@
 #include "events/event_values.h"
 #include "events/grant_rules.h"
 #include "events/names.h"
+#include "local/local_ledgers.h"
 
 namespace dpledger {
 namespace {
@@ -71,13 +74,30 @@ v1::Declaration ToMessage(const client::Declaration& declaration) {
   return message;
 }
 
+// "adult" of "projects/p/ledgers/adult".
+std::string LastName(const std::string& ledger) { return ledger.substr(ledger.rfind('/') + 1); }
+
+// The folder of a ledger for which neither a server nor a folder is named. Says so on stderr, once
+// for each.
+std::string DefaultPath(const std::string& ledger) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto* const said = new std::set<std::string>;
+  const std::string path = absl::StrCat(LastName(ledger), ".ledger");
+  absl::MutexLock lock(&mutex);
+  if (said->insert(path).second) {
+    std::fprintf(stderr, "dpledger: no server is named: the ledger is kept in this folder, in %s\n",
+                 path.c_str());
+  }
+  return path;
+}
+
 // The folder of a local ledger; empty: it is on a server.
 absl::StatusOr<std::string> PathOf(const RecorderOptions& options,
                                    const connection::ServerAccess& server) {
   if (options.path.empty()) {
     ASSIGN_OR_RETURN(const bool on_server, connection::IsServerMeant(server));
-    if (on_server || !client::internal::HasLocalLedgers()) return std::string();
-    return client::internal::DefaultPath(options.ledger);
+    if (on_server || !local::IsBuilt()) return std::string();
+    return DefaultPath(options.ledger);
   }
   for (const auto& [field, value] :
        {std::pair("server", &server.address), std::pair("ca", &server.ca),
@@ -120,10 +140,10 @@ absl::StatusOr<client::RecorderOptions> Read(const RecorderOptions& options) {
   read.declaration = ToMessage(options.declaration);
   RETURN_IF_ERROR(PrefixField("declaration", events::CheckDeclaration(read.declaration)));
   ASSIGN_OR_RETURN(const std::string path, PathOf(options, read.server));
-  if (!path.empty()) read.connect = [path] { return client::internal::OpenLocal(path); };
+  if (!path.empty()) read.connect = [path] { return local::OpenLedgers(path); };
   read.spool_folder = !options.spool_folder.empty() ? options.spool_folder
                       : !path.empty()               ? path + "/spool"
-                                      : client::internal::LastName(options.ledger) + ".spool";
+                                                    : LastName(options.ledger) + ".spool";
   if (options.spool_bound_bytes != 0) read.spool_bound_bytes = options.spool_bound_bytes;
   read.policy = options.policy == Policy::kSpool ? v1::SPOOL : v1::FAIL_CLOSED;
   read.plan_varies = options.plan_varies;

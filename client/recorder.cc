@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "client/internal/call.h"
 #include "client/internal/refusals.h"
+#include "connection/connection.h"
 #include "events/answerable.h"
 #include "events/event_values.h"
 #include "events/field_checks.h"
@@ -124,7 +125,7 @@ absl::Status PrivacyRecorder::AppendBatch(std::vector<v1::NewEntry> entries) {
   v1::AppendBatchRequest batch;
   batch.set_ledger(options_.ledger);
   batch.set_writer(options_.writer);
-  batch.set_request_id(internal::NewRequestId());
+  batch.set_request_id(connection::NewRequestId());
   batch.set_incarnation(incarnation_);
   batch.set_writer_position(spool_->state().entries - entries_before_);
   const int64_t minute = absl::ToUnixSeconds(CutToMinute(options_.clock->Now()));
@@ -261,7 +262,7 @@ absl::Status PrivacyRecorder::Grant(v1::GrantChange change, const std::vector<v1
   request.set_ledger(options_.ledger);
   request.mutable_plan()->Assign(plan.begin(), plan.end());
   request.set_change(change);
-  request.set_request_id(internal::NewRequestId());
+  request.set_request_id(connection::NewRequestId());
   return Change(deadline, kOneChange, [&](Stub& stub, absl::Time until) {
     return internal::Call(stub, &Stub::GrantBudget, request, until).status();
   });
@@ -339,7 +340,7 @@ absl::Status PrivacyRecorder::Seal() {
   RETURN_IF_ERROR(Close());
   v1::SealLedgerRequest request;
   request.set_name(options_.ledger);
-  request.set_request_id(internal::NewRequestId());
+  request.set_request_id(connection::NewRequestId());
   return Change(absl::Now() + options_.close_timeout, kOneChange,
                 [&](Stub& stub, absl::Time until) {
                   return internal::Call(stub, &Stub::SealLedger, request, until).status();

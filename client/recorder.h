@@ -65,9 +65,6 @@ struct RecorderOptions {
   std::string writer = "trainer";
   v1::Declaration declaration;  // its spool_policy is set from `policy`
   bool plan_varies = false;
-  // What the run will record, as far as it is known: a kind of event that the declared adjacency
-  // can never answer for is refused at Open, and not only when it is recorded.
-  std::vector<v1::Event> planned_events;
   // What this recorder keeps for the next process and has from the one before; null: nothing.
   std::shared_ptr<RunState> state;
   // Without one: called once by Open, before the opening entry is written. True if the sampler goes

@@ -9,6 +9,7 @@
 #include "client/internal/call.h"
 #include "client/internal/refusals.h"
 #include "client/recorder.h"
+#include "connection/connection.h"
 #include "events/field_checks.h"
 #include "events/names.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -96,10 +97,6 @@ absl::StatusOr<std::unique_ptr<PrivacyRecorder>> PrivacyRecorder::Open(RecorderO
     };
   }
   auto recorder = std::unique_ptr<PrivacyRecorder>(new PrivacyRecorder(std::move(options)));
-  for (size_t i = 0; i < recorder->options_.planned_events.size(); ++i) {
-    RETURN_IF_ERROR(PrefixField(absl::StrCat("planned_events[", i, "]"),
-                                recorder->CheckEvent(recorder->options_.planned_events[i])));
-  }
   absl::MutexLock lock(&recorder->mutex_);
   RETURN_IF_ERROR(recorder->Start());
   return recorder;
@@ -130,7 +127,7 @@ absl::Status PrivacyRecorder::Start() {
   }
   RETURN_IF_ERROR(CheckOpen());
   const Spool::State state = spool_->state();
-  incarnation_ = internal::NewRequestId();
+  incarnation_ = connection::NewRequestId();
   entries_before_ = state.entries;
   previous_incarnation_ = state.status.incarnation();
   next_number_ = first_number_ = state.next_round;
@@ -206,7 +203,7 @@ absl::StatusOr<v1::Ledger> PrivacyRecorder::OpenLedger(bool may_make, absl::Time
   wanted.set_name(options_.ledger);
   *wanted.mutable_declaration() = options_.declaration;
   wanted.set_new_dataset(options_.new_dataset);
-  wanted.set_request_id(internal::NewRequestId());
+  wanted.set_request_id(connection::NewRequestId());
   v1::Ledger ledger;
   const auto open = [&](Stub& stub, absl::Time until) -> absl::Status {
     ASSIGN_OR_RETURN(ledger, GetOrCreate(stub, wanted, options_.writer, may_make, until));

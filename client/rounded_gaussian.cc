@@ -146,7 +146,7 @@ void RoundedGaussian::Draw(
 void RoundedGaussian::AddTo(KeyStream& key, uint64_t part, uint64_t first,
                             absl::Span<int64_t> sums) const {
   Draw(key, part, first, sums.size(), [&](size_t at, absl::Span<const int64_t> noise) {
-    internal::AddNoise(noise.data(), noise.size(), sums.data() + at);
+    internal::AddModulo(noise.data(), noise.size(), sums.data() + at);
   });
 }
 

@@ -53,11 +53,12 @@ absl::StatusOr<int> Lock(const std::string& path) {
   const int error = errno;
   ::close(fd);
   if (error != EWOULDBLOCK) return ErrnoError(error, "lock", path);
-  return absl::FailedPreconditionError(
-      absl::StrCat("spool: ", path,
-                   " is held: another recorder uses this ledger and writer, in this process (in a "
-                   "notebook that of the cell's last run: its close() or leave() lets go) or in "
-                   "another one, or a process that its process has forked lives on"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "spool: ", path,
+      " is held: another recorder uses this ledger and writer, in this process (in a "
+      "notebook that of the cell's last run: its close() lets go, and its leave() once "
+      "the samplers and sums that were made with it are gone) or in "
+      "another one, or a process that its process has forked lives on"));
 }
 
 bool HasRound(const v1::AppendBatchRequest& batch) {
@@ -123,10 +124,7 @@ absl::Status Spool::Load() {
     return absl::DataLossError(absl::StrCat("spool: ", path_, ": damaged at offset 0: no header"));
   size_ = offset;
   if (offset == file->size()) return absl::OkStatus();
-  if (::ftruncate(fd_, static_cast<off_t>(offset)) != 0)
-    return ErrnoError(errno, "truncate", path_);
-  if (::fsync(fd_) != 0) return ErrnoError(errno, "fsync", path_);
-  return absl::OkStatus();
+  return TruncateDurably(path_, offset);
 }
 
 absl::Status Spool::LoadRecord(const Record& record, size_t offset) {
@@ -364,13 +362,8 @@ absl::Status Spool::Reopen() {
 
 absl::Status Spool::Write(std::string_view record) {
   size_ += record.size();
-  while (!record.empty()) {
-    const ssize_t n = ::write(fd_, record.data(), record.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Fail(ErrnoError(errno, "write", path_));
-    record.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
+  const absl::Status written = WriteAll(fd_, record, path_);
+  return written.ok() ? written : Fail(written);
 }
 
 absl::StatusOr<std::string> Spool::ReadBytes(uint64_t offset, size_t size) {

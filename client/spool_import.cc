@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "client/internal/call.h"
 #include "client/spool.h"
+#include "connection/connection.h"
 #include "events/names.h"
 
 namespace dpledger::client {
@@ -77,7 +78,7 @@ absl::StatusOr<uint64_t> SendLate(const v1::AppendBatchRequest& batch, Stub& stu
 // That all of an incarnation's spool is there. Said again if the import was cut off after it: the
 // batches that were tried again have made a new conflict.
 absl::Status SendEnd(const v1::AppendBatchRequest& last, uint64_t events, Stub& stub) {
-  v1::AppendBatchRequest end = LateBatch(last, internal::NewRequestId());
+  v1::AppendBatchRequest end = LateBatch(last, connection::NewRequestId());
   v1::SpoolImported& imported = *end.add_entries()->mutable_spool_imported();
   imported.set_incarnation(last.incarnation());
   imported.set_events(events);

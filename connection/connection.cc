@@ -1,6 +1,7 @@
 #include "connection/connection.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,8 +20,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "base/address.h"
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/status.h"
 #include "connection/servers.h"
 #include "connection/shared_connections.h"
@@ -30,6 +33,7 @@
 #include "grpc/support/log.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
@@ -206,6 +210,19 @@ absl::StatusOr<bool> AskWhetherItServes(const std::shared_ptr<grpc::Channel>& ch
   return response.status() == grpc::health::v1::HealthCheckResponse::SERVING;
 }
 
+// The name of the method that takes this message.
+std::string MethodOf(const grpc::protobuf::Descriptor& request) {
+  const grpc::protobuf::FileDescriptor& file = *request.file();
+  for (int i = 0; i < file.service_count(); ++i) {
+    for (int j = 0; j < file.service(i)->method_count(); ++j) {
+      const grpc::protobuf::MethodDescriptor& method = *file.service(i)->method(j);
+      if (method.input_type() != &request) continue;
+      return absl::StrCat("/", method.service()->full_name(), "/", method.name());
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ServerAccess& given) {
@@ -253,6 +270,30 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ConnectTo(const ServerAccess& acc
                     absl::string_view("\0", 1));
   return SharedConnections::OfProcess().Get(
       key, [&] { return grpc::CreateCustomChannel(target, credentials, arguments); });
+}
+
+std::string NewRequestId() {
+  char bytes[16];
+  // Fails only for a request over 256 bytes or a kernel without the call.
+  if (::getentropy(bytes, sizeof(bytes)) != 0) std::abort();
+  return HexEncode(std::string_view(bytes, sizeof(bytes)));
+}
+
+absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
+                  const grpc::protobuf::Message& request, grpc::protobuf::Message& answer,
+                  absl::Time deadline) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(deadline));
+  grpc::TemplatedGenericStub<grpc::protobuf::Message, grpc::protobuf::Message> stub(channel);
+  grpc::Status status;
+  absl::Notification done;
+  stub.UnaryCall(&context, MethodOf(*request.GetDescriptor()), {}, &request, &answer,
+                 [&](grpc::Status ended) {
+                   status = std::move(ended);
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  return FromGrpc(status);
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

@@ -132,7 +132,7 @@ void Connection::ParseHead() {
   if (end == 0) return Refuse({400, "not an HTTP/1.1 request: lines end with CR LF"});
   if (end.value_or(bytes.size()) > limit) return Refuse({431, "the headers are too large"});
   if (!end.has_value()) return ReadMore();
-  if (auto refusal = CheckHead(bytes.substr(0, *end), {shared_->options().max_headers})) {
+  if (auto refusal = CheckHead(bytes.substr(0, *end), shared_->options().max_headers)) {
     return Refuse(*refusal);
   }
   parser_.emplace();

@@ -115,7 +115,7 @@ std::optional<size_t> FindHeadEnd(std::string_view bytes, size_t* seen) {
   return std::nullopt;
 }
 
-std::optional<Refusal> CheckHead(std::string_view head, const HeadLimits& limits) {
+std::optional<Refusal> CheckHead(std::string_view head, size_t max_headers) {
   const size_t first_end = head.find("\r\n");
   const std::string_view first_line = head.substr(0, first_end);
   if (auto refusal = CheckRequestLine(first_line)) return refusal;
@@ -130,7 +130,7 @@ std::optional<Refusal> CheckHead(std::string_view head, const HeadLimits& limits
         HasControl(line.substr(colon))) {
       return Refusal{400, "a header line is folded, or is not 'name: value'"};
     }
-    if (headers.size() == limits.max_headers) return Refusal{431, "too many headers"};
+    if (headers.size() == max_headers) return Refusal{431, "too many headers"};
     headers.emplace_back(absl::AsciiStrToLower(ToAbsl(line.substr(0, colon))),
                          Trim(line.substr(colon + 1)));
   }

@@ -26,16 +26,12 @@ struct Refusal {
 // CR or LF, or NUL).
 std::optional<size_t> FindHeadEnd(std::string_view bytes, size_t* seen);
 
-struct HeadLimits {
-  size_t max_headers = 64;
-};
-
 // Refuses: a request line that is not METHOD SP target SP HTTP/1.0 or 1.1; a header that is folded,
 // has no name, space before its colon or a control character; more than `max_headers`; a header
 // twice that may stand once (HostAndLength below, and authorization, content-type, …);
 // transfer-encoding beside content-length, in HTTP/1.0, or other than "chunked"; content-length
 // that is not a plain decimal number; no host in HTTP/1.1. `head` includes its last empty line.
-std::optional<Refusal> CheckHead(std::string_view head, const HeadLimits& limits);
+std::optional<Refusal> CheckHead(std::string_view head, size_t max_headers);
 
 struct Target {
   std::string path;

@@ -9,10 +9,10 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <optional>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/status.h"
@@ -27,20 +27,12 @@ using boost::system::error_code;
 // Between attempts when the process has no descriptors left.
 constexpr auto kAcceptAgain = std::chrono::milliseconds(100);
 
-absl::StatusOr<asio::ip::tcp::endpoint> ParseAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port = 0;
-  std::string host = address.substr(0, std::min(colon, address.size()));
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
+absl::StatusOr<asio::ip::tcp::endpoint> EndpointOf(const std::string& address) {
+  const std::optional<Address> parsed = ParseAddress(address);
   error_code error;
-  const auto ip = asio::ip::make_address(host, error);
-  if (colon == std::string::npos || error || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port > 65535) {
-    return FieldError("listen", absl::StrCat("must be IP:PORT, got ", address));
-  }
-  return asio::ip::tcp::endpoint(ip, static_cast<uint16_t>(port));
+  const auto ip = asio::ip::make_address(parsed ? parsed->host : "", error);
+  if (error) return FieldError("listen", absl::StrCat("must be IP:PORT, got ", address));
+  return asio::ip::tcp::endpoint(ip, parsed->port);
 }
 
 std::string TextOf(const asio::ip::tcp::endpoint& endpoint) {
@@ -79,7 +71,7 @@ class ListeningServer final : public Server {
 absl::Status ListeningServer::Listen() {
   const std::string& asked = shared_->options().address;
   if (asked.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const asio::ip::tcp::endpoint endpoint, ParseAddress(asked));
+  ASSIGN_OR_RETURN(const asio::ip::tcp::endpoint endpoint, EndpointOf(asked));
   error_code error;
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);

@@ -368,6 +368,8 @@ absl::StatusOr<std::optional<std::string>> StoreAt(const std::string& path) {
 
 }  // namespace
 
+bool IsBuilt() { return true; }
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenLedgers(const std::string& folder) {
   return OpenFolders::OfProcess().Get(folder);
 }

@@ -22,6 +22,9 @@
 
 namespace dpledger::local {
 
+// Whether this build has them. In one without, both calls below are INVALID_ARGUMENT (path).
+bool IsBuilt();
+
 // A channel to the ledgers in `folder`, which is made with mode 0700 if there is none. When all
 // copies of the pointer are gone, the folder is closed.
 //

@@ -132,27 +132,14 @@ extern "C" {
 uint32_t dpledger_abi_version(void) { return DPLEDGER_ABI_MAJOR << 16 | DPLEDGER_ABI_MINOR; }
 
 const char* dpledger_status_name(dpledger_status status) {
-  static constexpr const char* kNames[] = {
-      "OK",
-      "CANCELLED",
-      "UNKNOWN",
-      "INVALID_ARGUMENT",
-      "DEADLINE_EXCEEDED",
-      "NOT_FOUND",
-      "ALREADY_EXISTS",
-      "PERMISSION_DENIED",
-      "RESOURCE_EXHAUSTED",
-      "FAILED_PRECONDITION",
-      "ABORTED",
-      "OUT_OF_RANGE",
-      "UNIMPLEMENTED",
-      "INTERNAL",
-      "UNAVAILABLE",
-      "DATA_LOSS",
-      "UNAUTHENTICATED",
-  };
+  static const auto* const names = [] {
+    auto* const all = new std::vector<std::string>;
+    for (int code = DPLEDGER_OK; code <= DPLEDGER_UNAUTHENTICATED; ++code)
+      all->push_back(absl::StatusCodeToString(static_cast<absl::StatusCode>(code)));
+    return all;
+  }();
   const bool known = status >= DPLEDGER_OK && status <= DPLEDGER_UNAUTHENTICATED;
-  return kNames[known ? status : DPLEDGER_UNKNOWN];
+  return (*names)[known ? status : DPLEDGER_UNKNOWN].c_str();
 }
 
 dpledger_error* dpledger_error_new(void) { return new (std::nothrow) dpledger_error; }

@@ -16,7 +16,6 @@
 #include "client/c/handles.h"
 #include "client/export.h"
 #include "client/internal/call.h"
-#include "client/internal/local.h"
 #include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "dpledger/v1/ledger_service.grpc.pb.h"
 #include "dpledger/v1/statement_service.grpc.pb.h"
@@ -24,24 +23,28 @@
 #include "events/names.h"
 #include "events/proto_json.h"
 #include "ledger_store/bundle/file.h"
+#include "ledger_store/bundle/served_ledger.h"
 #include "ledger_store/bundle/verifier.h"
+#include "local/local_ledgers.h"
 
 struct dpledger_store {
   std::vector<std::string> paths;
-  std::shared_ptr<dpledger::Recorder> recorder;            // instead: what its ledger is in
-  std::optional<dpledger::client::internal::AtRest> kept;  // bundles: they are read once
-  std::string answer;                                      // the last result
+  std::shared_ptr<dpledger::Recorder> recorder;  // instead: what its ledger is in
+  std::optional<dpledger::local::Reading> kept;  // bundles: they are read once
+  std::string answer;                            // the last result
 };
 
 namespace dpledger::client::c {
 namespace {
 
-using internal::AtRest;
-
 constexpr size_t kMostPaths = 1000;
 constexpr size_t kMostKeys = 256;
 constexpr uint32_t kPage = 1000;
 constexpr absl::Duration kLongestQuestion = absl::Minutes(1);  // to a recorder's server
+
+struct AtRest : local::Reading {
+  absl::Duration timeout = absl::InfiniteDuration();  // of a question
+};
 
 absl::StatusOr<std::vector<std::string>> ReadTexts(const char* field, const char* const* texts,
                                                    size_t count, size_t most) {
@@ -56,9 +59,9 @@ absl::StatusOr<std::vector<std::string>> ReadTexts(const char* field, const char
   return read;
 }
 
-absl::StatusOr<AtRest> Open(dpledger_store& store) {
+absl::StatusOr<local::Reading> Open(dpledger_store& store) {
   if (store.kept.has_value()) return *store.kept;
-  ASSIGN_OR_RETURN(AtRest opened, internal::OpenAtRest(store.paths));
+  ASSIGN_OR_RETURN(local::Reading opened, local::OpenToRead(store.paths));
   if (opened.in_bundles) store.kept = opened;
   return opened;
 }
@@ -66,14 +69,13 @@ absl::StatusOr<AtRest> Open(dpledger_store& store) {
 absl::StatusOr<std::string> With(
     dpledger_store& store, absl::FunctionRef<absl::StatusOr<std::string>(const AtRest&)> ask) {
   if (store.recorder == nullptr) {
-    ASSIGN_OR_RETURN(const AtRest open, Open(store));
-    return ask(open);
+    ASSIGN_OR_RETURN(local::Reading open, Open(store));
+    return ask({std::move(open)});
   }
   std::string answer;
   RETURN_IF_ERROR(store.recorder->Ask([&](const auto& channel) -> absl::Status {
-    ASSIGN_OR_RETURN(answer, ask({.channel = channel,
-                                  .ledgers = {store.recorder->ledger()},
-                                  .timeout = kLongestQuestion}));
+    ASSIGN_OR_RETURN(answer, ask({{.channel = channel, .ledgers = {store.recorder->ledger()}},
+                                  kLongestQuestion}));
     return absl::OkStatus();
   }));
   return answer;
@@ -230,8 +232,7 @@ absl::StatusOr<std::string> Verify(const dpledger_store& store, const AtRest& op
   ASSIGN_OR_RETURN(const std::string name, NameOf(open, ledger));
   if (open.in_bundles) return VerifyBundleOf(store.paths, name, options);
   bundle::Verifier verifier(options);
-  const auto served = LedgersOver(open.channel);
-  RETURN_IF_ERROR(bundle::VerifyServed(name, *served, verifier, nullptr));
+  RETURN_IF_ERROR(bundle::VerifyServed(name, CallsOver(open.channel), verifier, nullptr));
   return FoundJson(verifier);
 }
 
@@ -251,7 +252,6 @@ dpledger_status GuardJson(dpledger_store* store, const char** json, dpledger_err
 }  // namespace dpledger::client::c
 
 using namespace dpledger::client::c;  // NOLINT: the functions below are all of this file
-using dpledger::client::internal::AtRest;
 using Answer = absl::StatusOr<std::string>;
 
 extern "C" {

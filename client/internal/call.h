@@ -1,15 +1,8 @@
 // Calls to a server.
 #pragma once
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <string>
-#include <string_view>
-
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/hex.h"
 #include "base/status.h"
 #include "connection/connection.h"
 #include "grpcpp/client_context.h"
@@ -27,14 +20,6 @@ absl::StatusOr<Response> Call(Stub& stub,
   Response response;
   RETURN_IF_ERROR(connection::FromGrpc((stub.*method)(&context, request, &response)));
   return response;
-}
-
-// 128 random bits as hexadecimal digits, by which a server knows a request that comes again.
-inline std::string NewRequestId() {
-  char bytes[16];
-  // Fails only for a request over 256 bytes or a kernel without the call.
-  if (::getentropy(bytes, sizeof(bytes)) != 0) std::abort();
-  return HexEncode(std::string_view(bytes, sizeof(bytes)));
 }
 
 }  // namespace dpledger::client::internal

@@ -8,16 +8,10 @@
 
 #include "client/internal/band_kernels.h"
 #include "client/internal/buffer_plan.h"
+#include "client/internal/noise_kernels.h"
 
 namespace dpledger::client::internal {
 namespace {
-
-// to[i] += from[i] modulo 2^64.
-void AddModulo(absl::Span<const int64_t> from, absl::Span<int64_t> to) {
-  for (size_t i = 0; i < to.size(); ++i) {
-    to[i] = static_cast<int64_t>(static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(from[i]));
-  }
-}
 
 // Tree aggregation: step t sends the sum over each dyadic interval of steps that ends with it, the
 // shortest first. At most one sum a level is kept of the past, that of the left half of an interval
@@ -45,8 +39,8 @@ class TreeEncoder : public Encoder {
     const auto left = [&](size_t at) {
       return left_sums_[at].values().subspan(begin, sums.size());
     };
-    if (level > 0) AddModulo(left(level - 1), sums);
-    AddModulo(sums, message);
+    if (level > 0) AddModulo(left(level - 1).data(), sums.size(), sums.data());
+    AddModulo(sums.data(), sums.size(), message.data());
     if (level + 1 < Messages(step)) return;
     std::copy(sums.begin(), sums.end(), left(level).begin());
   }

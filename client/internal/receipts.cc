@@ -17,17 +17,10 @@ namespace {
 
 constexpr int kMaxProofHashes = 64;
 
-std::optional<merkle::Hash> ToHash(const std::string& bytes) {
-  merkle::Hash hash;
-  if (bytes.size() != hash.size()) return {};
-  std::copy(bytes.begin(), bytes.end(), hash.begin());
-  return hash;
-}
-
 }  // namespace
 
 absl::StatusOr<AcknowledgedTree> TreeOf(const v1::Receipt& receipt) {
-  const std::optional<merkle::Hash> root = ToHash(receipt.root_hash());
+  const std::optional<merkle::Hash> root = merkle::HashFrom(receipt.root_hash());
   if (receipt.size() > 0 && root.has_value()) return AcknowledgedTree{receipt.size(), *root};
   return absl::DataLossError("server: acknowledges without a receipt of size and root");
 }
@@ -103,7 +96,7 @@ absl::StatusOr<AcknowledgedTree> ReceiptCheck::PresentTree(v1::LedgerService::St
     return Broken(
         absl::StrCat("it holds ", ledger.size(), " entries, and acknowledged ", kept.size));
   }
-  const std::optional<merkle::Hash> root = ToHash(ledger.root_hash());
+  const std::optional<merkle::Hash> root = merkle::HashFrom(ledger.root_hash());
   if (!root.has_value()) return Broken("it names no root");
   return AcknowledgedTree{ledger.size(), *root};
 }
@@ -127,7 +120,7 @@ absl::Status ReceiptCheck::CheckByProof(v1::AuditService::Stub& audits,
   if (response.proof_size() > kMaxProofHashes) return Broken("its proof has more than 64 hashes");
   std::vector<merkle::Hash> proof;
   for (const std::string& bytes : response.proof()) {
-    const std::optional<merkle::Hash> hash = ToHash(bytes);
+    const std::optional<merkle::Hash> hash = merkle::HashFrom(bytes);
     if (!hash.has_value()) return Broken("its proof has a hash that is not 32 bytes");
     proof.push_back(*hash);
   }

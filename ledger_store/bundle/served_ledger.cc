@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "dpledger/v1/audit_service.pb.h"
+#include "dpledger/v1/ledger_service.pb.h"
 #include "events/entry_json.h"
 #include "ledger_store/bundle/difference.h"
 #include "ledger_store/bundle/members.h"
@@ -20,6 +22,13 @@ constexpr char kRegistry[] = "";  // as a log of the audit service
 
 absl::Status Misshapen(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("the server's answer: ", what));
+}
+
+template <typename Answer>
+absl::StatusOr<Answer> Ask(ServedLedgers server, const google::protobuf::Message& request) {
+  Answer answer;
+  RETURN_IF_ERROR(server(request, answer));
+  return answer;
 }
 
 template <typename Hashes>
@@ -50,7 +59,7 @@ absl::Status CheckOrigin(const std::string& ledger, const std::string& registry_
 
 // Walks through the registry until all keys are found. Each key stands after the one before.
 absl::Status ReadKeyEntries(const std::vector<std::string>& keys, const merkle::Note& note,
-                            uint64_t registry_size, ServedLedgers& server, Evidence& evidence) {
+                            uint64_t registry_size, ServedLedgers server, Evidence& evidence) {
   for (uint64_t first = 0; first < registry_size && evidence.key_entries.size() < keys.size();
        first += merkle::kTileWidth) {
     const uint64_t index = first / merkle::kTileWidth;
@@ -58,7 +67,7 @@ absl::Status ReadKeyEntries(const std::vector<std::string>& keys, const merkle::
     v1::GetTileRequest request;
     request.set_log(kRegistry);
     request.set_path(merkle::EntriesPath(index, width));
-    ASSIGN_OR_RETURN(const v1::GetTileResponse tile, server.Ask(request));
+    ASSIGN_OR_RETURN(const auto tile, Ask<v1::GetTileResponse>(server, request));
     ASSIGN_OR_RETURN(const std::vector<std::string_view> entries,
                      merkle::DecodeEntryBundle(tile.content(), width));
     for (size_t i = 0; i < entries.size() && evidence.key_entries.size() < keys.size(); ++i) {
@@ -71,7 +80,7 @@ absl::Status ReadKeyEntries(const std::vector<std::string>& keys, const merkle::
       prove.set_log(kRegistry);
       prove.set_index(first + i);
       prove.set_size(registry_size);
-      ASSIGN_OR_RETURN(const v1::GetInclusionProofResponse proof, server.Ask(prove));
+      ASSIGN_OR_RETURN(const auto proof, Ask<v1::GetInclusionProofResponse>(server, prove));
       ASSIGN_OR_RETURN(std::string text, ProofText(first + i, proof.proof(), note));
       evidence.key_entries.push_back({std::string(entries[i]), std::move(text)});
     }
@@ -82,13 +91,13 @@ absl::Status ReadKeyEntries(const std::vector<std::string>& keys, const merkle::
 }
 
 absl::StatusOr<std::string> ReadPoints(const std::string& ledger, uint64_t registry_size,
-                                       ServedLedgers& server) {
+                                       ServedLedgers server) {
   std::string points;
   v1::ListRegistrationsRequest request;
   request.set_log(ledger);
   request.set_registry_size(registry_size);
   while (true) {
-    ASSIGN_OR_RETURN(const v1::ListRegistrationsResponse page, server.Ask(request));
+    ASSIGN_OR_RETURN(const auto page, Ask<v1::ListRegistrationsResponse>(server, request));
     points += page.points();
     request.set_first(points.size() / registry::kPointBytes);
     if (page.points().empty() || request.first() >= page.total() || points.size() > kMaxPointsBytes)
@@ -97,10 +106,10 @@ absl::StatusOr<std::string> ReadPoints(const std::string& ledger, uint64_t regis
 }
 
 // Copies the entries, and their text into `lines`.
-absl::Status CopyEntries(const std::string& ledger, ServedLedgers& server, BundleWriter& writer,
+absl::Status CopyEntries(const std::string& ledger, ServedLedgers server, BundleWriter& writer,
                          ScratchFile& lines, const ExportHooks& hooks) {
   const uint64_t size = writer.checkpoint().size;
-  EntryStream entries(ledger, &server, EntryStream::Purpose::kExport);
+  EntryStream entries(ledger, server, EntryStream::Purpose::kExport);
   while (writer.missing() > 0) {
     ASSIGN_OR_RETURN(std::string entry, entries.Next());
     // What cannot be shown is taken home all the same: it is what was signed.
@@ -114,12 +123,14 @@ absl::Status CopyEntries(const std::string& ledger, ServedLedgers& server, Bundl
 
 }  // namespace
 
-absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers& server) {
-  ASSIGN_OR_RETURN(const v1::Ledger head, server.Get(ledger));
+absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers server) {
+  v1::GetLedgerRequest present;
+  present.set_name(ledger);
+  ASSIGN_OR_RETURN(const auto head, Ask<v1::Ledger>(server, present));
   v1::GetCheckpointRequest request;
   request.set_log(ledger);
   request.set_at_least(head.size());
-  ASSIGN_OR_RETURN(const v1::GetCheckpointResponse answer, server.Ask(request));
+  ASSIGN_OR_RETURN(const auto answer, Ask<v1::GetCheckpointResponse>(server, request));
 
   Evidence evidence;
   evidence.checkpoint = answer.note();
@@ -156,7 +167,7 @@ absl::StatusOr<std::string> EntryStream::Next() {
     request.set_first_sequence(next_);
     request.set_page_size(10'000);
     request.set_for_export(purpose_ == Purpose::kExport);
-    ASSIGN_OR_RETURN(v1::ReadEntriesResponse page, server_.Read(request));
+    ASSIGN_OR_RETURN(auto page, Ask<v1::ReadEntriesResponse>(server_, request));
     for (std::string& entry : *page.mutable_entries()) page_.push_back(std::move(entry));
     next_ += page_.size();
     at_end_ = page.next_sequence() == 0;
@@ -167,7 +178,7 @@ absl::StatusOr<std::string> EntryStream::Next() {
   return entry;
 }
 
-absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Verifier& verifier,
+absl::Status VerifyServed(const std::string& ledger, ServedLedgers server, Verifier& verifier,
                           const std::function<void(uint64_t, uint64_t)>& progress) {
   ASSIGN_OR_RETURN(const Evidence evidence, ReadEvidence(ledger, server));
   const auto give = [&verifier](const std::string& name, std::string content) -> absl::Status {
@@ -179,7 +190,7 @@ absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Veri
     RETURN_IF_ERROR(give(member.name, *member.content));
   }
 
-  EntryStream stream(ledger, &server, EntryStream::Purpose::kVerify);
+  EntryStream stream(ledger, server, EntryStream::Purpose::kVerify);
   while (const std::optional<std::string> path = verifier.Next()) {
     ASSIGN_OR_RETURN(const merkle::ParsedTilePath tile, merkle::ParseTilePath(*path));
     std::string content;
@@ -194,7 +205,7 @@ absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Veri
       v1::GetTileRequest request;
       request.set_log(ledger);
       request.set_path(*path);
-      ASSIGN_OR_RETURN(v1::GetTileResponse answer, server.Ask(request));
+      ASSIGN_OR_RETURN(auto answer, Ask<v1::GetTileResponse>(server, request));
       content = std::move(*answer.mutable_content());
     }
     RETURN_IF_ERROR(give(*path, std::move(content)));
@@ -202,7 +213,7 @@ absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Veri
   return verifier.End();
 }
 
-absl::StatusOr<merkle::Checkpoint> ExportLedger(const std::string& ledger, ServedLedgers& server,
+absl::StatusOr<merkle::Checkpoint> ExportLedger(const std::string& ledger, ServedLedgers server,
                                                 NewFile& file, const ExportHooks& hooks) {
   ASSIGN_OR_RETURN(const Evidence evidence, ReadEvidence(ledger, server));
   ASSIGN_OR_RETURN(ScratchFile lines, ScratchFile::Make(file.path()));

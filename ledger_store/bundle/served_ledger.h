@@ -2,15 +2,17 @@
 // signed size; and writes its bundle. Nothing is verified here. Not thread safe.
 #pragma once
 
+#include <google/protobuf/message.h>
+
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "dpledger/v1/audit_service.pb.h"
-#include "dpledger/v1/ledger_service.pb.h"
 #include "ledger_store/bundle/evidence.h"
 #include "ledger_store/bundle/file.h"
 #include "ledger_store/bundle/verifier.h"
@@ -18,42 +20,28 @@
 
 namespace dpledger::bundle {
 
-// The calls that a ledger is read by. Errors are those of the services.
-class ServedLedgers {
- public:
-  virtual ~ServedLedgers() = default;
-
-  // With at most 1000 writers, from the first one that is not before `first_writer`.
-  virtual absl::StatusOr<v1::Ledger> Get(const std::string& name,
-                                         const std::string& first_writer = "") = 0;
-  virtual absl::StatusOr<v1::ReadEntriesResponse> Read(const v1::ReadEntriesRequest& request) = 0;
-  virtual absl::StatusOr<v1::GetCheckpointResponse> Ask(
-      const v1::GetCheckpointRequest& request) = 0;
-  virtual absl::StatusOr<v1::GetInclusionProofResponse> Ask(
-      const v1::GetInclusionProofRequest& request) = 0;
-  virtual absl::StatusOr<v1::GetTileResponse> Ask(const v1::GetTileRequest& request) = 0;
-  virtual absl::StatusOr<v1::ListRegistrationsResponse> Ask(
-      const v1::ListRegistrationsRequest& request) = 0;
-};
+// Makes the call of LedgerService or AuditService that takes this request. Errors are theirs.
+using ServedLedgers = absl::FunctionRef<absl::Status(const google::protobuf::Message& request,
+                                                     google::protobuf::Message& answer)>;
 
 // The evidence at the ledger's present size or a later one. Reads the registry up to the last entry
 // that names a key. DATA_LOSS if the server's answers are malformed; a difference (of class
 // "checkpoint") if the server shows another ledger.
-absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers& server);
+absl::StatusOr<Evidence> ReadEvidence(const std::string& ledger, ServedLedgers server);
 
 // The entries of a ledger, in order.
 class EntryStream {
  public:
   enum class Purpose { kVerify, kExport };
   // `server` must outlive the stream, and hears what the entries are for.
-  EntryStream(std::string ledger, ServedLedgers* server, Purpose purpose)
-      : ledger_(std::move(ledger)), server_(*server), purpose_(purpose) {}
+  EntryStream(std::string ledger, ServedLedgers server, Purpose purpose)
+      : ledger_(std::move(ledger)), server_(server), purpose_(purpose) {}
   // OUT_OF_RANGE after the last.
   absl::StatusOr<std::string> Next();
 
  private:
   const std::string ledger_;
-  ServedLedgers& server_;
+  const ServedLedgers server_;
   const Purpose purpose_;
   std::deque<std::string> page_;
   uint64_t next_ = 0;  // sequence after the page
@@ -62,7 +50,7 @@ class EntryStream {
 
 // Gives the verifier the members that the ledger's bundle would have. `progress` is told of the
 // entries that were verified, of all; may be null. Errors of ReadEvidence and of the verifier.
-absl::Status VerifyServed(const std::string& ledger, ServedLedgers& server, Verifier& verifier,
+absl::Status VerifyServed(const std::string& ledger, ServedLedgers server, Verifier& verifier,
                           const std::function<void(uint64_t verified, uint64_t size)>& progress);
 
 // Taking a ledger home.
@@ -77,7 +65,7 @@ struct ExportHooks {
 // The ledger is as it was when it was asked for, or later; entries that come meanwhile are not in
 // the bundle. Errors of the calls and of the disk; DATA_LOSS if the entries do not have the signed
 // root. Not thread safe.
-absl::StatusOr<merkle::Checkpoint> ExportLedger(const std::string& ledger, ServedLedgers& server,
+absl::StatusOr<merkle::Checkpoint> ExportLedger(const std::string& ledger, ServedLedgers server,
                                                 NewFile& file, const ExportHooks& hooks = {});
 
 }  // namespace dpledger::bundle

@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!end.has_value() || *end == 0) return 0;
   const std::string_view head = input.substr(0, *end);
   FUZZ_CHECK(head.ends_with("\r\n\r\n"));
-  const std::optional<http::Refusal> refused = http::CheckHead(head, {});
+  const std::optional<http::Refusal> refused = http::CheckHead(head, 64);
   if (refused.has_value()) {
     FUZZ_CHECK(refused->status >= 400 && refused->status < 600);
     return 0;

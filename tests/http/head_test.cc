@@ -10,7 +10,7 @@ namespace dpledger::http {
 namespace {
 
 int StatusOf(const std::string& head, size_t max_headers = 64) {
-  const auto refusal = CheckHead(head, {max_headers});
+  const auto refusal = CheckHead(head, max_headers);
   return refusal.has_value() ? refusal->status : 0;
 }
 
