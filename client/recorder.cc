@@ -116,7 +116,7 @@ absl::Status PrivacyRecorder::CheckEvent(const v1::Event& event) const {
 
 absl::Status PrivacyRecorder::CheckOpen() const {
   RETURN_IF_ERROR(delivery_->Refusal());
-  if (!spool_->state().writer_closed) return absl::OkStatus();
+  if (!closed_ && !spool_->state().writer_closed) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("writer: ", options_.writer, " has closed in ", options_.ledger));
 }
@@ -316,7 +316,11 @@ absl::Status PrivacyRecorder::Close() {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(delivery_->Refusal());
     const Spool::State state = spool_->state();
-    if (state.writer_closed || (!opened_ && state.entries == 0)) return absl::OkStatus();
+    if (state.writer_closed) return absl::OkStatus();
+    if (!opened_ && state.entries == 0) {
+      closed_ = true;
+      return absl::OkStatus();
+    }
     RETURN_IF_ERROR(AppendOpened());
     std::vector<v1::NewEntry> entries(1);
     entries[0].mutable_writer_closed()->set_entry_count(spool_->state().entries - entries_before_ +

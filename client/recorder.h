@@ -189,7 +189,7 @@ class PrivacyRecorder : public EventRecorder {
   // SPOOL goes on without a server that has seen the ledger before, FAIL_CLOSED does not.
   bool MayGoOnAfter(const absl::Status& error) const;
   // OK while rounds can be recorded.
-  absl::Status CheckOpen() const;
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RecorderOptions options_;
   connection::LogKeys log_keys_;
@@ -208,6 +208,7 @@ class PrivacyRecorder : public EventRecorder {
   // The last round of an earlier process, until the first one here was seen to carry it on.
   std::optional<v1::AppendBatchRequest> resumed_from_ ABSL_GUARDED_BY(mutex_);
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // without an entry that could say so
   // Numbers what is recorded, one batch each. The first number of this process and its batch.
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t first_number_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -156,7 +156,13 @@ TEST_F(Recorder, LeavesTheLedgerAsItWasWhenItRecordsNothing) {
     RecorderOptions options = Options();
     options.writer = "reader";
     options.spool_folder = folder_.File("reader");
-    ASSERT_EQ(Open(options)->Close(), absl::OkStatus());
+    auto reader = Open(options);
+    ASSERT_EQ(reader->Close(), absl::OkStatus());
+    v1::MechanismEvent mechanism;
+    mechanism.mutable_gaussian()->set_noise_multiplier(1);
+    ExpectError(reader->RecordMechanism(mechanism).status(), absl::StatusCode::kFailedPrecondition,
+                "reader has closed");
+    reader.reset();
     Open(options);
     EXPECT_EQ(ReadLedger(server_.address(), kLedger).size(), entries);
     const auto recorder = Open(Options());
