@@ -159,7 +159,8 @@ TEST_F(LocalLedgers, ReadersLearnThatABudgetIsOverspent) {
           "subject { ledgers: 'projects/default/ledgers/b' } delta: 1e-6"),
       &epsilon);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(refused.error_message(), HasSubstr("projects/default/ledgers/r: has spent 1 of"));
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("projects/default/ledgers/r has spent more than it was granted"));
   v1::ComputeBudgetResponse budget;
   ASSERT_TRUE(accounting
                   ->ComputeBudget(

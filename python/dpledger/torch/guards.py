@@ -131,7 +131,8 @@ class Watch:
             if tensor.requires_grad:
                 if tensor.shape[:1] == tuple(sizes[:1]):
                     losses.mark(tensor)
-                tensor.register_hook(losses.Check(self.loss_reduction, tensor.detach(), self._factors))
+                tensor.register_hook(
+                    losses.Check(self.loss_reduction, tensor.detach(), self._factors))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""

@@ -85,8 +85,8 @@ class Check:
         if factor is None:
             return
         for other, before in self.factors.items():
-            of_sum, of_mean = factor / before, (factor * size) / (before * other)
-            if size == other or (abs(of_mean - 1) if self.said == "sum" else abs(of_sum - 1)) > LIKE:
+            follows = factor / before * (size / other if self.said == "sum" else 1.0)
+            if size == other or abs(follows - 1) > LIKE:
                 continue
             raise InvalidArgument(
                 'loss_reduction: is "%s", but the loss is a sum %s: %s'

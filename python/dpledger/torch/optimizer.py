@@ -560,7 +560,8 @@ def _check_rows(number: int, records: int, rows: int, last: bool) -> None:
         "grad_sample: the step on sample %d has %s rows than the sample has records: "
         "each record is one row, whole (tokens of a text are not records; the first "
         "dimension is that of records), and none is left out; accumulate() takes a "
-        "sample in parts, and several losses on it are one sum with one backward pass" % (number, "more" if rows > records else "fewer"),
+        "sample in parts, and several losses on it are one sum with one backward pass"
+        % (number, "more" if rows > records else "fewer"),
         field="grad_sample")
 
 
