@@ -115,7 +115,7 @@ class Planted(unittest.TestCase):
         # noqa: E731
         make = lambda: zoo.mlp(torch.nn.BatchNorm1d(6, affine=False, track_running_stats=False))
         with mock.patch.object(exact.per_example_gradients, "check_model", lambda model: None), \
-                mock.patch.object(trial.Trial, "compare", lambda *_: None):
+                mock.patch.object(trial.Forward, "refuse_mixing", lambda *_: None):
             self.assert_found("has rows of other records", lambda model, data, ledger: zoo.train(
                 model, data, ledger, sampler=zoo.poisson(rate=0.9), noise_multiplier=0.1), make)
 

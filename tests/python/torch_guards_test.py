@@ -238,6 +238,8 @@ class Reductions(unittest.TestCase):
                 ("mean", functional.cross_entropy(out, y)
                  + functional.l1_loss(out, out.detach() + 1)),
                 ("mean", functional.cross_entropy(out, y).sum()),
+                ("mean", out.pow(2).mean(0).sum()), ("sum", out.pow(2).sum(0).mean()),
+                (None, sum(functional.cross_entropy(o[None], c[None]) for o, c in zip(out, y))),
                 (None, functional.cross_entropy(out, y) * 5),
                 (None, functional.cross_entropy(out, y, reduction="sum") / 5),
                 (None, functional.cross_entropy(out, y)

@@ -1,6 +1,7 @@
 """Models and losses that mix the records of a batch are refused at the first step, and others are
 not. What mixes is told by the definition: other records are put beside one, and what it gives, or
 its gradient, is compared."""
+import collections
 import unittest
 
 import support
@@ -39,12 +40,16 @@ LOSSES = {
     "each with itself": lambda o, y: (o[:, None] @ o[:, :, None]).sum(),
     "cosine": lambda o, y: (1 - F.cosine_similarity(o, F.one_hot(y, 3).float())).sum(),
     "the worst class": lambda o, y: o.max(1).values.sum(),
+    "each with itself alone": lambda o, y: torch.diagonal(o @ (o + 1).T).sum(),
+    "distances within": lambda o, y: torch.cdist(o[:, :, None], o[:, :, None] * 2).sum(),
+    "from constants": lambda o, y: ((torch.ones(4, 1, 3) - o) ** 2).sum(-1).min(0).values.sum(),
+    "means of classes": lambda o, y: (o ** 2).mean(0).sum(),
+    "a constant matrix": lambda o, y: (o.pow(2).sum(0, keepdim=True) @ torch.ones(3, 2)).sum(),
     "the two worst classes": lambda o, y: o.topk(2, 1).values.sum(),
 
     "root of the mean": lambda o, y: F.mse_loss(o[:, 0], y.float()).sqrt(),
     "contrast": lambda o, y: F.cross_entropy(F.normalize(o) @ F.normalize(o).T,
                                              torch.arange(len(o))),
-    "distances": lambda o, y: torch.cdist(o, o * 2).sum(),
     "distances of pairs": lambda o, y: torch.pdist(o).sum(),
     "variance": lambda o, y: ((o - o.mean(0)) ** 2).sum(),
     "deviation": lambda o, y: o.std(0).sum(),
@@ -104,6 +109,16 @@ class Losses(unittest.TestCase):
         self.assertEqual(losses.mixes(output.norm(), 6), "Norm")
 
 
+class Outputs(unittest.TestCase):
+    def test_tensors_of_any_output_are_found(self):
+        Scores = collections.namedtuple("Scores", "values actions")
+        one, two = torch.ones(2), torch.ones(3)
+        for output in (Scores(one, two), {"a": one, "b": [two]}, (one, (two, None)),
+                       collections.OrderedDict(a=one, b=two)):
+            self.assertEqual([id(each) for each in trial.tensors(output)], [id(one), id(two)])
+        self.assertEqual(len(list(trial.tensors(torch.ones(4).topk(2)))), 2)
+
+
 class Factors(unittest.TestCase):
     """Of sums that are multiplied by a number: of which the graph says nothing."""
 
@@ -127,9 +142,9 @@ class Factors(unittest.TestCase):
                                                       reduction="sum")
         for entropy in (cross, binary):
             with self.assertRaisesRegex(ValueError, '"sum", but the loss is a sum over the batch'):
-                self.passes(lambda o, y: entropy(o, y) / len(y), "sum", (6, 9))
+                self.passes(lambda o, y: entropy(o, y) / len(y), "sum", (6, 9, 7, 5))
             with self.assertRaisesRegex(ValueError, '"mean", but the loss is a sum over a number '):
-                self.passes(lambda o, y: entropy(o, y) / 8, "mean", (6, 9))
+                self.passes(lambda o, y: entropy(o, y) / 8, "mean", (6, 9, 7, 5))
             # What rows are told of, in batches of any size.
             self.passes(lambda o, y: entropy(o, y) / 8, "sum", (6, 9, 7, 5))
             self.passes(lambda o, y: entropy(o, y) / len(y) * 3, "mean", (6, 9, 7, 5))
@@ -180,7 +195,8 @@ FUNCTIONS = {
     "statistics of the batch": (lambda h: F.batch_norm(h, None, None, training=True), True),
     "attention over the batch": (lambda h: (h @ h.T).softmax(1) @ h, True),
     "the largest": (lambda h: h / h.abs().max(), True),
-    "dropout, then the mean": (lambda h: F.dropout(h, 0.5) - h.mean(0), True),
+    # What is not the same twice says nothing.
+    "bits, and the mean": (lambda h: F.dropout(h, 0.5) - h.mean(0), False),
 }
 
 
@@ -227,6 +243,62 @@ class Models(support.WithPath):
         words, _ = self.step(model, LOSSES["cross entropy"])
         self.assertIn("model: 1 (Centred) gives a record something else", words)
 
+    def test_dropout_hides_no_mean(self):
+        model = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5), Centred(), nn.Linear(3, 2))
+        self.assertIn("model: 2 (Centred)", self.step(model, LOSSES["cross entropy"])[0])
+
+    def test_outputs_that_are_as_many_as_the_records_by_chance_are_none_of_theirs(self):
+        class States(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cells = nn.LSTM(4, 3, num_layers=2, batch_first=True)
+                self.out = nn.Linear(3, 2)
+
+            def forward(self, x):
+                found, (states, _) = self.cells(x[:, None].expand(-1, 3, -1))
+                return self.out(found[:, -1]), states
+        for rows in (2, 6):
+            words, moved = self.step(States(), lambda o, y: F.cross_entropy(
+                o[0], y, reduction="sum"), rows=rows)
+            self.assertTrue(moved, words)
+
+    def test_a_model_that_counts_its_calls_is_neither_refused_nor_moved(self):
+        class Counts(nn.Module):
+            def __init__(self, switch):
+                super().__init__()
+                self.out, self.calls, self.switch = nn.Linear(4, 2), 0, switch
+                self.register_buffer("seen", torch.zeros(()))
+
+            def forward(self, x):
+                self.calls += 1
+                self.seen = self.seen + 1
+                return self.out(x) * (2.0 if self.calls > self.switch else 1.0)
+        for switch in range(1, 8):
+            model = Counts(switch)
+            model.forward = trial.Tried(model)
+            for _ in range(9):
+                model(torch.randn(6, 4))
+            self.assertEqual((model.calls, float(model.seen)), (9, 9.0))
+
+    def test_a_model_with_bits_of_its_own_is_not_refused(self):
+        import random
+
+        class Skips(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(4, 2)
+
+            def forward(self, x):
+                return self.out(x) if random.random() < 0.5 else self.out(x.flip(1))
+        random.seed(3)
+        for _ in range(40):
+            model = Skips()
+            model.forward = trial.Tried(model)
+            model(torch.randn(6, 4))
+        after = random.random()
+        random.seed(3)
+        self.assertEqual([random.random() for _ in range(41)][-1], after)  # one for each pass
+
     def test_arguments_by_name_are_seen(self):
         words, _ = self.step(Between(lambda h: h - h.mean(0)), LOSSES["cross entropy"],
                              lambda model, x: model(scale=torch.ones(()), x=x))
@@ -265,7 +337,7 @@ class Models(support.WithPath):
         self.assertTrue(moved, words)
 
     def test_a_trial_takes_no_random_bits(self):
-        model = nn.Sequential(nn.Linear(4, 3), nn.Dropout(0.5))
+        model = Between(lambda h: F.dropout(h, 0.5))
         x = torch.randn(6, 4)
         torch.manual_seed(1)
         expected = model(x)

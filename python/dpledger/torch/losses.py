@@ -27,12 +27,14 @@ _CURVED = frozenset("Sqrt Rsqrt Exp Expm1 Log Log1P Log2 Log10 Pow Square Recipr
 _SUMS = frozenset("Sum Mean Cumsum".split())
 _TOGETHER = frozenset("Softmax LogSoftmax Logsumexp Logcumsumexp Std Var Norm LinalgVectorNorm Max "
                       "Min Amax Amin Prod Topk Sort Kthvalue Median Nanmedian".split())
+_BINARY = frozenset("Add Sub Rsub Mul Div".split())
 _BY_NUMBER = _CURVED | frozenset("Add Sub Rsub Mul Div Neg Clone ToCopy Where Expand".split())
 _MOVE = frozenset("View UnsafeView ReshapeAlias Permute Transpose T Squeeze Unsqueeze".split())
 _SELECT = frozenset("Select Slice Gather".split())
 _END = (1 << 63) - 1  # of a slice that has none
 # Each row with each other one:
-_PAIRS = frozenset("Mm Cdist EuclideanDist Pdist".split())
+_PAIRS = frozenset("Mm Pdist".split())
+_OWN = frozenset("Diag Diagonal Trace".split())  # of those, what each row has with itself
 # What is known of a node's numbers: that records are in its rows, or only that all are in it.
 _ROWS, _ALL, _UNKNOWN = 2, 1, 0
 WEIGHTED, IGNORING = "mean of weighted classes", "mean of what is not ignored"
@@ -84,10 +86,10 @@ class Check:
         size, factor = len(gradient), factor_of(loss, self.output, gradient)
         if factor is None:
             return
-        for other, before in self.factors.items():
-            follows = factor / before * (size / other if self.said == "sum" else 1.0)
-            if size == other or abs(follows - 1) > LIKE:
-                continue
+        others = [(other, before) for other, before in self.factors.items() if other != size]
+        follow = [abs(factor / before * (size / other if self.said == "sum" else 1.0) - 1) < LIKE
+                  for other, before in others]
+        if len(follow) > 1 and all(follow):  # by chance a schedule's numbers may follow one
             raise InvalidArgument(
                 'loss_reduction: is "%s", but the loss is a sum %s: %s'
                 % ((self.said, "over the batch's size", 'take the sum alone, or per_example(model, '
@@ -161,6 +163,7 @@ def mixes(loss: torch.Tensor, examples: int) -> Optional[str]:
     known = _known(loss.grad_fn) if examples > 1 else {}
     waiting: List[Tuple[Any, bool]] = [(loss.grad_fn, False)]  # and if what comes after is curved
     seen: Set[Any] = set()
+    own: Set[Any] = set()
     while waiting:
         node, curved = waiting.pop()
         if node not in known or (node, curved) in seen or node.metadata.get(_MARK):
@@ -171,10 +174,12 @@ def mixes(loss: torch.Tensor, examples: int) -> Optional[str]:
         over = _is_over_records(node, min((known[one] for one in below), default=_UNKNOWN))
         if over and (curved or kind in _TOGETHER):
             return kind
-        if kind in _PAIRS and len(below) == len(node.next_functions) and all(
-                known[one] for one in below):
+        pairs = kind in _PAIRS and len(below) == len(node.next_functions)
+        if pairs and all(known[one] for one in below) and node not in own:
             return kind
-        curved |= (kind in _CURVED or kind in _TOGETHER or kind in _PAIRS
+        if kind in _OWN:
+            own.update(below)
+        curved |= (kind in _CURVED or kind in _TOGETHER or pairs
                    or (_reduction(node) is not None and kind != "NllLoss")
                    or (kind == "Mul" and len(below) > 1)
                    or (kind == "Div" and node.next_functions[1][0] in known))
@@ -212,6 +217,9 @@ def _known(top: Any) -> Dict[Any, int]:
 
 def _numbers(node: Any, below: int) -> int:
     kind = _kind(node)
+    if kind in _BINARY and len(node.next_functions) > sum(
+            one is not None for one, _ in node.next_functions):
+        return min(below, _ALL)  # a tensor that is no output may bring dimensions in front
     if kind in _BY_NUMBER or _reduction(node) == 0:
         return below
     if kind in _SUMS or kind in _TOGETHER:
@@ -267,10 +275,28 @@ def reduction_of(loss: torch.Tensor) -> Optional[str]:
             continue
         here = _reduces(node, kind)
         if here is not None:
-            found.add(here)
+            found.add(_of_records(node, here))
         else:
             waiting += [following for following, _ in node.next_functions if following is not None]
     return found.pop() if len(found) == 1 else None
+
+
+def _of_records(node: Any, word: str) -> Optional[str]:
+    """That of a later reduction over records, where this one is over what it left (classes, say);
+    None of one record's."""
+    linear = True
+    for _ in range(MOST_NODES):
+        following = [one for one, _ in node.next_functions if one is not None]
+        if len(following) != 1:
+            break
+        node = following[0]
+        kind = _kind(node)
+        if kind in ("Select", "Unbind", "Index") and 0 in (_dimensions(node) or [0]):
+            return None
+        linear = linear and (kind in _SUMS or kind in _MOVE)
+        if linear and kind in ("Sum", "Mean") and 0 in _dimensions(node):
+            word = kind.lower()
+    return word
 
 
 def _reduces(node: Any, kind: str) -> Optional[str]:

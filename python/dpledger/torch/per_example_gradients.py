@@ -55,11 +55,11 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
     loss_reduction: "mean" or "sum" over examples, as the loss has it
 
     A layer that would take something else for an example is refused by name, here or in the model's
-    first call. So are a model that mixes records, which is called once more for that without
-    gradients, in calls 1, 2, 4, 8 and so on; a loss that is seen to mix them, or to be reduced
-    otherwise; and state that a forward pass writes into the model. Called again, it takes the place
-    of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of their own.
-    Returns what takes the hooks off again.
+    first call. So are a model that mixes records, which is called twice more for that, in eval mode
+    and without gradients, at calls 1, 2, 4, 8 and so on; a loss that is seen to mix them, or to be
+    reduced otherwise; and state that a forward pass writes into the model. Called again, it takes
+    the place of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of
+    their own. Returns what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),
@@ -286,15 +286,12 @@ class _Model(Forward):
         if examples and not self.passes.tried:
             self._try(examples, (arguments, named))
             self.passes.tried = True
-        trial = self.trial(first, (arguments, named))
+        self.refuse_mixing(first, (arguments, named))
         self.passes.call = _Call(examples)
         try:
-            output = self.plain(*arguments, **named)
+            return self.plain(*arguments, **named)
         finally:
             self.passes.call = None
-        if trial is not None:
-            trial.compare(output)
-        return output
 
     def _try(self, examples: int, arguments: Any) -> None:
         tensors, rebuilt = functional.split(arguments, examples)
