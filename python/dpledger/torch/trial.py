@@ -4,7 +4,7 @@ one record moves, and no row of gradients shows it.
 Its pass is made on the batch, and on one in which every record but one is another: that one's
 outputs must be the same. Both are made in eval mode, since dropout's bits may fall otherwise on
 other records, and repeated before anything is said, since a model may have bits of its own. What a
-pass writes into its buffers and its numbers is put back. What mixes in training mode alone, or
+pass writes into buffers and attributes is put back. What mixes in training mode alone, or
 beside noise, is let pass.
 """
 from __future__ import annotations
@@ -113,8 +113,7 @@ class _Trial:
     def _model_as_it_is(self) -> Iterator[None]:
         """In eval mode, and afterwards as it was before."""
         modules = list(self._model.modules())
-        numbers = [(part.__dict__, {key: value for key, value in vars(part).items() if type(value)
-                                    in (bool, int, float, str)}) for part in modules]
+        held = [(part.__dict__, dict(part.__dict__)) for part in modules]
         buffers = [(part._buffers, key, buffer, buffer.detach().clone()) for part in modules
                    for key, buffer in part._buffers.items() if buffer is not None]
         try:
@@ -124,10 +123,12 @@ class _Trial:
                 yield
         finally:
             torch.clear_autocast_cache()  # of weights without gradients, which the pass would take
-            for table, values in numbers:
-                table.update(values)
-            for held, key, buffer, value in buffers:
-                held[key] = buffer
+            for attributes, values in held:
+                for key in set(attributes) - set(values):
+                    del attributes[key]
+                attributes.update(values)
+            for table, key, buffer, value in buffers:
+                table[key] = buffer
                 if buffer.shape != value.shape or not torch.equal(buffer, value):
                     buffer.data = value
 
