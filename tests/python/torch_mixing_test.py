@@ -335,6 +335,20 @@ class Models(support.WithPath):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             words, moved = self.step(nn.Linear(4, 3), LOSSES["cross entropy"])
         self.assertTrue(moved, words)
+        model = nn.Linear(4, 3)
+        model.forward = trial.Tried(model)
+        for _ in range(2):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                self.assertTrue(model(torch.randn(6, 4)).requires_grad)
+
+    def test_later_calls_are_tried_too(self):
+        later = []
+        model = Between(lambda h: h - h.mean(0) if later else h)
+        model.forward = trial.Tried(model)
+        model(torch.randn(6, 4))
+        later.append(True)
+        with self.assertRaisesRegex(dpledger.InvalidArgument, "mixes the records of a batch"):
+            model(torch.randn(6, 4))
 
     def test_a_trial_takes_no_random_bits(self):
         model = Between(lambda h: F.dropout(h, 0.5))
