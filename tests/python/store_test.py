@@ -261,7 +261,7 @@ class Store(support.WithFolder):
         held = dpledger.Recorder(path=self.path, ledger="held", dataset="points", unit="point")
         with self.assertRaisesRegex(
                 dpledger.Error,
-                r"in a notebook that of the cell's last run: its close\(\) or leave"):
+                r"in a notebook that of the cell's last run: its close\(\) lets go"):
             self.record("held")
         held.leave()
 

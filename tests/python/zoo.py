@@ -916,12 +916,21 @@ def class_weights_of_the_batch(model, data, ledger):
     with_step(model, data, ledger, body)
 
 
-@case(linear, points, neighbours=6,
-      found="round . has (a sum of group .all.|rows of other records) that move")
+@case(linear, points, refused=r"loss: takes the rows of the model.s output together \(Topk\)")
 def hardest_half_of_the_batch(model, data, ledger):
     def body(optimizer, batch):
         losses = F.cross_entropy(model(batch[0]), batch[1], reduction="none")
         losses.topk(len(losses) // 2).values.sum().backward()
+        optimizer.step()
+    with_step(model, data, ledger, body)
+
+
+@case(linear, points, neighbours=6,
+      found="round . has (a sum of group .all.|rows of other records) that move")
+def harder_than_the_batch(model, data, ledger):
+    def body(optimizer, batch):
+        losses = F.cross_entropy(model(batch[0]), batch[1], reduction="none")
+        (losses * (losses > losses.detach().mean())).sum().backward()
         optimizer.step()
     with_step(model, data, ledger, body)
 

@@ -24,6 +24,7 @@
 #include "server/snapshot_door.h"
 #include "tests/cli/process.h"
 #include "tests/ledger_store/requests.h"
+#include "tests/support/await_that.h"
 
 namespace dpledger::server {
 namespace {
@@ -163,6 +164,7 @@ TEST_F(BackupCommand, OfAServerUnderLoadHoldsAllThatWasAcknowledged) {
 
   // The second place of this moment: nothing that it tells of is missing from a backup that begins
   // now.
+  testing::AwaitThat([&] { return fs::exists(File("store.checkpoint")); });
   Copy("store.checkpoint", "restored.checkpoint");
   const Receipts before = load.receipts();
   load.TakeSlowest();
