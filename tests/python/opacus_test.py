@@ -264,6 +264,17 @@ class Engine(support.WithServer):
             schedule.step()
             self.assertEqual(len(engine.accountant), 1)
 
+    def test_a_model_that_mixes_records_is_refused_in_its_forward_pass(self):
+        class Centred(torch.nn.Module):
+            def forward(self, x):
+                return x - x.mean(0)
+        self.model = torch.nn.Sequential(self.model, Centred())
+        self.plain = torch.optim.SGD(self.model.parameters(), lr=0.5)
+        with self.recorder("mixing") as ledger:
+            model, _, _ = self.private(ours.PrivacyEngine(recorder=ledger))
+            with self.assertRaisesRegex(dpledger.InvalidArgument, r"model: 1 \(Centred\) gives a"):
+                model(torch.ones(6, 8) * torch.arange(6.0)[:, None])
+
     def test_two_optimizers_cannot_share_a_sample(self):
         with self.recorder("two") as ledger:
             engine = ours.PrivacyEngine(recorder=ledger)

@@ -261,7 +261,7 @@ class Store(support.WithFolder):
         held = dpledger.Recorder(path=self.path, ledger="held", dataset="points", unit="point")
         with self.assertRaisesRegex(
                 dpledger.Error,
-                r"in a notebook that of the cell's last run: its close\(\) lets go"):
+                r"In a notebook it may be that of the cell's last run: close\(\) it, or"):
             self.record("held")
         held.leave()
 

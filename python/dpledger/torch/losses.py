@@ -28,7 +28,7 @@ _SUMS = frozenset("Sum Mean Cumsum".split())
 _TOGETHER = frozenset("Softmax LogSoftmax Logsumexp Logcumsumexp Std Var Norm LinalgVectorNorm Max "
                       "Min Amax Amin Prod Topk Sort Kthvalue Median Nanmedian".split())
 _BINARY = frozenset("Add Sub Rsub Mul Div".split())
-_BY_NUMBER = _CURVED | frozenset("Add Sub Rsub Mul Div Neg Clone ToCopy Where Expand".split())
+_BY_NUMBER = _CURVED | _BINARY | frozenset("Neg Clone ToCopy Where Expand".split())
 _MOVE = frozenset("View UnsafeView ReshapeAlias Permute Transpose T Squeeze Unsqueeze".split())
 _SELECT = frozenset("Select Slice Gather".split())
 _END = (1 << 63) - 1  # of a slice that has none
@@ -216,6 +216,7 @@ def _known(top: Any) -> Dict[Any, int]:
 
 
 def _numbers(node: Any, below: int) -> int:
+    """What is known of a node's numbers, from the least that is known of those it is made of."""
     kind = _kind(node)
     if kind in _BINARY and len(node.next_functions) > sum(
             one is not None for one, _ in node.next_functions):
@@ -269,11 +270,10 @@ def reduction_of(loss: torch.Tensor) -> Optional[str]:
         seen.add(node)
         if len(seen) > MOST_NODES:
             return None
-        kind = node.name()
-        if kind in ("MulBackward0", "DivBackward0"):
+        if _kind(node) in ("Mul", "Div"):
             found.add(None)  # by the batch's size it would turn one into the other
             continue
-        here = _reduces(node, kind)
+        here = _reduces(node)
         if here is not None:
             found.add(_of_records(node, here))
         else:
@@ -282,8 +282,8 @@ def reduction_of(loss: torch.Tensor) -> Optional[str]:
 
 
 def _of_records(node: Any, word: str) -> Optional[str]:
-    """That of a later reduction over records, where this one is over what it left (classes, say);
-    None of one record's."""
+    """`word`, of the reduction `node`; but that of the one below it which is over the records,
+    where this one is over classes alone. None where it is of one record."""
     linear = True
     for _ in range(MOST_NODES):
         following = [one for one, _ in node.next_functions if one is not None]
@@ -299,9 +299,9 @@ def _of_records(node: Any, word: str) -> Optional[str]:
     return word
 
 
-def _reduces(node: Any, kind: str) -> Optional[str]:
+def _reduces(node: Any) -> Optional[str]:
     """Whether a node of a graph takes the mean or the sum over the first dimension."""
-    reduction = getattr(node, "_saved_reduction", 0)
+    kind, reduction = _kind(node), _reduction(node)
     if reduction == 1 and kind.startswith("NllLoss"):
         try:
             weighted = node._saved_weight is not None
@@ -311,7 +311,7 @@ def _reduces(node: Any, kind: str) -> Optional[str]:
             return WEIGHTED
     if reduction in (1, 2):
         return "mean" if reduction == 1 else "sum"
-    word = {"Mean": "mean", "Sum": "sum"}.get(kind.split("Backward")[0])
+    word = {"Mean": "mean", "Sum": "sum"}.get(kind)
     if word is None:
         return None
     sizes = getattr(node, "_saved_self_sizes", getattr(node, "_saved_self_sym_sizes", None))

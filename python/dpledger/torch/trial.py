@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 import torch
 
 from ..errors import InvalidArgument
-from .functional import again, running, split
+from .functional import Surroundings, again, running, split
 from .layers import called
 
 _Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
@@ -74,12 +74,14 @@ class _Seen(NamedTuple):
 
 
 class _Trial:
+    """Of one batch, whose records are in the rows of `first`."""
 
     def __init__(self, forward: Forward, first: torch.Tensor, arguments: _Arguments) -> None:
-        self._forward, self._model = forward, forward.layer
-        self._arguments, self._first = arguments, first
+        self._forward, self._model, self._first = forward, forward.layer, first
         self._examples = first.shape[0]
         self._place = self._examples // 2  # has records before it and, of three, behind it
+        # All arguments that are as long, and what puts others in their places.
+        self._found, self._rebuilt = split(arguments, self._examples)
 
     def run(self) -> None:
         """InvalidArgument if the model is seen to mix records."""
@@ -87,20 +89,19 @@ class _Trial:
             others = self._first.detach().clone()
             if self._examples:
                 others[:] = others[self._place:self._place + 1]
-            _, rebuilt = split(self._arguments, self._examples)
         except Exception:  # an input of another kind
             return
-        with self._model_as_it_is():
+        with self._model_lent():
             found, changed = self._rows(self._first), self._rows(others)
-            if self._examples < 2 or found is None or changed is None or _same(found, changed):
+            if self._examples < 2 or self._same(found, changed):
                 return
-            wanted = self._by_record(rebuilt)
-            if _same(found, changed, wanted):
+            wanted = self._by_record()
+            if self._same(found, changed, wanted):
                 return
             for _ in range(_REPEATS):
                 for batch, rows in ((self._first, found), (others, changed)):
                     repeated = self._rows(batch)
-                    if repeated is None or not _same(rows, repeated, wanted):
+                    if not repeated or not self._same(rows, repeated, wanted):
                         return
             name, module = self._where(others)
         raise InvalidArgument(
@@ -110,8 +111,8 @@ class _Trial:
             % called(name, module), field="model")
 
     @contextlib.contextmanager
-    def _model_as_it_is(self) -> Iterator[None]:
-        """In eval mode, and afterwards as it was before."""
+    def _model_lent(self) -> Iterator[None]:
+        """In eval mode without gradients; afterwards as it was before."""
         modules = list(self._model.modules())
         held = [(part.__dict__, dict(part.__dict__)) for part in modules]
         buffers = [(part._buffers, key, buffer, buffer.detach().clone()) for part in modules
@@ -119,6 +120,7 @@ class _Trial:
         try:
             for part in modules:
                 part.training = False
+            self._precision = Surroundings(self._model).precision
             with again(), torch.no_grad(), _bits_kept(self._model):
                 yield
         finally:
@@ -132,29 +134,42 @@ class _Trial:
                 if buffer.shape != value.shape or not torch.equal(buffer, value):
                     buffer.data = value
 
-    def _pass(self, instead: Any) -> Any:
-        """The output of a pass, on other tensors than those of its examples; None if it fails."""
+    def _pass(self, instead: Sequence[torch.Tensor]) -> Any:
+        """The output of a pass, with other tensors in the places of `_found`; None if it fails."""
         try:
-            positional, named = instead
+            positional, named = self._rebuilt(instead)
             return self._forward.plain(*positional, **named)
         except Exception:  # a model that does not take such a batch
             return None
 
-    def _rows(self, batch: torch.Tensor) -> Optional[_Rows]:
-        found, rebuilt = split(self._arguments, self._examples)
-        output = self._pass(rebuilt([batch if each is self._first else each for each in found]))
-        return None if output is None else self._of_record(output)
+    def _rows(self, batch: torch.Tensor) -> _Rows:
+        """What a pass with `batch` in the place of `first` gives for the record."""
+        return self._of_record(self._pass([batch if each is self._first else each
+                                           for each in self._found]))
 
     def _of_record(self, tree: Any) -> _Rows:
         return [each.detach()[self._place].clone() if self._examples and each.dim()
                 and len(each) == self._examples else None for each in tensors(tree)]
 
-    def _by_record(self, rebuilt: Any) -> List[bool]:
+    def _by_record(self) -> List[bool]:
         """Which outputs have records in their rows: those that are twice as many in a batch of
-        twice the records, and not as many by chance."""
-        found, _ = split(self._arguments, self._examples)
-        output = self._pass(rebuilt([torch.cat([each, each]).detach() for each in found]))
+        twice the records, and not as many by chance. None, where the model takes no such batch."""
+        output = self._pass([torch.cat([each, each]).detach() for each in self._found])
         return [each.dim() > 0 and len(each) == 2 * self._examples for each in tensors(output)]
+
+    def _same(self, found: _Rows, others: _Rows, wanted: Optional[Sequence[bool]] = None) -> bool:
+        """Whether the rows of the wanted outputs are equal but for rounding. Of other shapes, and
+        of passes that failed, nothing can be said."""
+        for one, other, is_wanted in zip(found, others, [True] * len(found) if wanted is None
+                                         else wanted):
+            if not is_wanted or one is None or other is None or one.shape != other.shape or (
+                    not one.numel()):
+                continue
+            a, b = torch.nan_to_num(one.double()), torch.nan_to_num(other.double())
+            rounding = self._precision(one) ** 0.5 if one.is_floating_point() else 0.0
+            if float((a - b).abs().max()) > float(a.abs().max()) * rounding:
+                return False
+        return True
 
     def _where(self, others: torch.Tensor) -> Tuple[str, torch.nn.Module]:
         """The first module that is given the same for the record, and gives something else."""
@@ -172,8 +187,8 @@ class _Trial:
                     hook.remove()
             passes.append(seen)
         for one, other in zip(*passes):
-            if one.module is other.module and _same(one.given, other.given) and not _same(
-                    one.gave, other.gave):
+            if one.module is other.module and self._same(one.given, other.given) and (
+                    not self._same(one.gave, other.gave)):
                 return next((name, part) for name, part in self._model.named_modules()
                             if part is one.module)
         return "", self._model
@@ -196,32 +211,6 @@ def _bits_kept(model: torch.nn.Module) -> Iterator[None]:
             random.setstate(held[0])
             if numpy is not None:
                 numpy.random.set_state(held[1])
-
-
-def _same(found: _Rows, others: _Rows, wanted: Optional[Sequence[bool]] = None) -> bool:
-    """Whether the rows of those outputs are equal but for rounding; of other shapes nothing can be
-    said."""
-    for index, (one, other) in enumerate(zip(found, others)):
-        if one is None or other is None or one.shape != other.shape or not one.numel() or (
-                wanted is not None and not (index < len(wanted) and wanted[index])):
-            continue
-        a, b = torch.nan_to_num(one.double()), torch.nan_to_num(other.double())
-        near = float(a.abs().max()) * _precision(one) ** 0.5
-        if float((a - b).abs().max()) > near:
-            return False
-    return True
-
-
-def _precision(tensor: torch.Tensor) -> float:
-    """Of its numbers, as they were computed."""
-    if not tensor.is_floating_point():
-        return 0.0
-    kinds = [tensor.dtype]
-    if torch.is_autocast_cpu_enabled():
-        kinds.append(torch.get_autocast_cpu_dtype())
-    if torch.is_autocast_enabled():
-        kinds.append(torch.get_autocast_gpu_dtype())
-    return max(torch.finfo(kind).eps for kind in kinds)
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
