@@ -55,10 +55,9 @@ absl::StatusOr<int> Lock(const std::string& path) {
   if (error != EWOULDBLOCK) return ErrnoError(error, "lock", path);
   return absl::FailedPreconditionError(absl::StrCat(
       "spool: ", path,
-      " is held: another recorder uses this ledger and writer, in this process (in a "
-      "notebook that of the cell's last run: its close() lets go, and its leave() once "
-      "the samplers and sums that were made with it are gone) or in "
-      "another one, or a process that its process has forked lives on"));
+      " is held: another recorder uses this ledger and writer. In a notebook it may be that of the "
+      "cell's last run: close() it, or leave() it and delete the samplers and sums that were made "
+      "with it. Else it is another process's, or that of a process which was forked off one"));
 }
 
 bool HasRound(const v1::AppendBatchRequest& batch) {

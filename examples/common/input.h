@@ -23,8 +23,8 @@ struct Input {
   uint64_t population = 0;  // declared records, held out ones included
 };
 
-// Whether neighbouring data sets have the same number of records, which then is public, or one more
-// or less: then no file says a number that may be shown.
+// The number of records is public where one of them is replaced. Where one may come or go it is a
+// secret, and must not be read off a file.
 enum class Size { kPublic, kSecret };
 
 // Notes on stderr what it takes for public. Errors name the file, or --population.

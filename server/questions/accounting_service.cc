@@ -135,13 +135,11 @@ absl::Status AccountingService::HoldToSpent(const v1::ComputeBudgetRequest& requ
                           "ledger: ", name, " is not under the budget ", request.budget())),
                       {"NO_BUDGET", {{"field", "ledger"}, {"ledger", name}}});
   }
-  std::vector<const questions::HistoryReader*> prefixes;
-  for (size_t i = 1; i < run->size(); ++i) prefixes.push_back(&(*run)[i].history->reader);
   v1::BudgetGrant grant;
   *grant.mutable_plan() = request.plan();
   grant.set_ledger(name);
-  ASSIGN_OR_RETURN(const bool holds,
-                   questions::HoldsWhatIsSpent(part, prefixes, grant, limits, &budget_uses_));
+  ASSIGN_OR_RETURN(const bool holds, questions::HoldsWhatIsSpent(part, AncestorsOf(*run), grant,
+                                                                 limits, &budget_uses_));
   if (holds) return absl::OkStatus();
   response.set_below_spent(true);
   response.set_fits(false);

@@ -447,12 +447,10 @@ absl::StatusOr<FilterGate::Metered> FilterGate::ReadAnew(Work& work, absl::Time 
   accountant::Limits limits;
   limits.cancelled = [this] { return stopping_.load(); };
   ASSIGN_OR_RETURN(const Lineage lineage, subjects_->ReadLineage(terms.ledger, limits));
-  std::vector<const questions::HistoryReader*> prefixes;
-  for (size_t i = 1; i < lineage.size(); ++i) prefixes.push_back(&lineage[i].history->reader);
   Metered metered = {questions::HeldRun(terms.filter), lineage[0].history->tree, {}, {}};
   end = std::max(end, absl::Now() + kTurn / 2);  // reading took its time; each turn gets on
   const absl::Status begun = metered.run.Begin(
-      lineage[0].history->reader, prefixes, [&](const questions::RunPart& part) -> Known {
+      lineage[0].history->reader, AncestorsOf(lineage), [&](const questions::RunPart& part) -> Known {
         const std::string key = KeyOf(terms, part.key);
         // Kept apart: others may not push out what the next turn goes on from.
         const auto place = work.read_parts.find(key);

@@ -118,6 +118,12 @@ absl::StatusOr<Lineage> ReadLineage(LedgerReader& store, HistoryCache& histories
   return ReadOnce(store, histories, signed_root, name, up_to_sequence, limits);
 }
 
+std::vector<const questions::HistoryReader*> AncestorsOf(const Lineage& lineage) {
+  std::vector<const questions::HistoryReader*> ancestors;
+  for (size_t i = 1; i < lineage.size(); ++i) ancestors.push_back(&lineage[i].history->reader);
+  return ancestors;
+}
+
 questions::LedgerPart LedgerPrefix::part() const {
   questions::LedgerPart part;
   part.name = ledger.name();

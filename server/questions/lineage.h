@@ -33,6 +33,8 @@ struct LedgerPrefix {
 
 // The ledger itself first, then its ancestors.
 using Lineage = std::vector<LedgerPrefix>;
+// What the ancestors have read, as far as they count.
+std::vector<const questions::HistoryReader*> AncestorsOf(const Lineage& lineage);
 
 // The root of a ledger's first `size` entries, proved from its signed checkpoint. Waits for a
 // signature if fewer entries are signed yet.
