@@ -113,7 +113,7 @@ std::string ToText(const v1::Ledger& ledger) {
 std::string GrantedText(const v1::FilterSpending& spending) {
   const double left = std::max(0.0, spending.bound() - spending.spent());
   return absl::StrCat(TextUp(spending.spent()), " of ", TextNear(spending.bound()), " granted, ",
-                      TextDown(left), " left (", spending.filter(), ")");
+                      TextDown(left), " left: ", spending.filter());
 }
 
 std::string ToLine(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {

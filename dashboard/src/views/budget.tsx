@@ -92,9 +92,9 @@ function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Le
   return (
     <>
       <p>
-        <strong>{textUp(spent)}</strong> of {textNear(bound)} is granted ({visible(spending.filter)}
-        , {percentUp(spent / bound)}). What a run is granted counts whole, whether it was used or
-        not; the server refuses what does not fit beside it.
+        <strong>{textUp(spent)}</strong> of {textNear(bound)} is granted, {percentUp(spent / bound)}
+        , counted as {visible(spending.filter)}. What a run is granted counts whole, whether it was
+        used or not; the server refuses what does not fit beside it.
         {ledger.declaration?.blockAssignment &&
           ` Each of its blocks has the whole bound; this is of the fullest. ${assignment(ledger)}`}
         {ledger.state === "SEALED" && " It is sealed: nothing more is granted."}

@@ -87,10 +87,11 @@ function Spending({ of: spending, isBound, isBudget }: SpendingProps) {
   const most = textNear(number(bound));
   return (
     <p class="muted">
-      {isBound && `The number is that of the filter’s whole bound (${filter}: ${most}). `}
+      {isBound && `The number is that of the filter’s whole bound: ${most}, counted as ${filter}. `}
       {isBudget ? "Granted of it" : "Spent"}: {textUp(number(spent))}
-      {budget && ` of ${textUp(number(granted))} that its budget has granted it (${filter})`}. That
-      is no guarantee.
+      {budget &&
+        ` of ${textUp(number(granted))} that its budget has granted it, counted as ${filter}`}
+      . That is no guarantee.
       {crossed && <strong> It is more than was granted: the budget is overspent.</strong>}
     </p>
   );

@@ -12,7 +12,7 @@ export function Fits({ of: answer }: { of: ComputeBudgetResponse }) {
       <h3>In the budget {shortName(budget?.name)}</h3>
       <p>
         <strong>{fits ? "It fits." : "It does not fit."}</strong> {textUp(number(spending.spent))}{" "}
-        of {textNear(number(spending.bound))} is granted ({spending.filter}), and{" "}
+        of {textNear(number(spending.bound))} is granted, counted as {spending.filter}, and{" "}
         {textUp(number(answer.spentWithPlan))} would be with this run.{" "}
         {budget?.state === "SEALED"
           ? "The budget is sealed: nothing more is granted."
