@@ -449,28 +449,29 @@ absl::StatusOr<FilterGate::Metered> FilterGate::ReadAnew(Work& work, absl::Time 
   ASSIGN_OR_RETURN(const Lineage lineage, subjects_->ReadLineage(terms.ledger, limits));
   Metered metered = {questions::HeldRun(terms.filter), lineage[0].history->tree, {}, {}};
   end = std::max(end, absl::Now() + kTurn / 2);  // reading took its time; each turn gets on
-  const absl::Status begun = metered.run.Begin(
-      lineage[0].history->reader, AncestorsOf(lineage), [&](const questions::RunPart& part) -> Known {
-        const std::string key = KeyOf(terms, part.key);
-        // Kept apart: others may not push out what the next turn goes on from.
-        const auto place = work.read_parts.find(key);
-        if (place != work.read_parts.end()) return place->second;
-        {
-          absl::MutexLock lock(&mutex_);
-          if (const Known* const known = FindKnown(key); known != nullptr) {
-            return work.read_parts.emplace(key, *known).first->second;
-          }
-        }
-        if (absl::Now() > end) {
-          work.turn_is_over = true;
-          return absl::CancelledError("it is another's turn");
-        }
-        Known uses = UsesOf(terms, part.history());
-        if (!absl::IsCancelled(uses.status())) work.read_parts.emplace(key, uses);
-        absl::MutexLock lock(&mutex_);
-        if (!absl::IsCancelled(uses.status())) Remember(key, uses);
-        return uses;
-      });
+  const absl::Status begun =
+      metered.run.Begin(lineage[0].history->reader, AncestorsOf(lineage),
+                        [&](const questions::RunPart& part) -> Known {
+                          const std::string key = KeyOf(terms, part.key);
+                          // Kept apart: others may not push out what the next turn goes on from.
+                          const auto place = work.read_parts.find(key);
+                          if (place != work.read_parts.end()) return place->second;
+                          {
+                            absl::MutexLock lock(&mutex_);
+                            if (const Known* const known = FindKnown(key); known != nullptr) {
+                              return work.read_parts.emplace(key, *known).first->second;
+                            }
+                          }
+                          if (absl::Now() > end) {
+                            work.turn_is_over = true;
+                            return absl::CancelledError("it is another's turn");
+                          }
+                          Known uses = UsesOf(terms, part.history());
+                          if (!absl::IsCancelled(uses.status())) work.read_parts.emplace(key, uses);
+                          absl::MutexLock lock(&mutex_);
+                          if (!absl::IsCancelled(uses.status())) Remember(key, uses);
+                          return uses;
+                        });
   if (absl::IsCancelled(begun)) return begun;
   if (!begun.ok()) SetUncountable(begun, metered);
   return metered;
