@@ -8,6 +8,7 @@
 
 #include "dpledger/v1/accounting_service.pb.h"
 #include "dpledger/v1/admin_service.pb.h"
+#include "dpledger/v1/budget_check.pb.h"
 #include "dpledger/v1/command.pb.h"
 #include "dpledger/v1/ledger_service.pb.h"
 #include "dpledger/v1/recompute_service.pb.h"
