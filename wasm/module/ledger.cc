@@ -1,7 +1,9 @@
-// The module's own functions: epsilon from a ledger's entries, which the caller has verified. The
-// questions about events alone are those of accounting/include/dpledger_accounting.h.
+// The module's own functions: epsilon from a ledger's entries, and whether a budget was kept from
+// those of several, which the caller has verified. The questions about events alone are those of
+// accounting/include/dpledger_accounting.h.
 //
-// One ledger a module, in its one thread. Only questions/history_reader.h says what an entry costs.
+// One ledger, and one budget with its runs, a module, in its one thread. Only
+// questions/history_reader.h says what an entry costs.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "accounting/call.h"
@@ -19,6 +22,7 @@
 #include "events/proto_json.h"
 #include "events/wire_errors.h"
 #include "questions/answers.h"
+#include "questions/budget_check.h"
 #include "questions/history_reader.h"
 #include "questions/subject.h"
 
@@ -36,16 +40,29 @@ Ledger& TheLedger() {
   return ledger;
 }
 
-absl::Status AddTile(std::string_view tile) {
-  Ledger& ledger = TheLedger();
-  while (!tile.empty() && ledger.no_analysis.ok()) {
+questions::BudgetCheck& TheBudget() {
+  static auto& check = *new questions::BudgetCheck;
+  return check;
+}
+
+// Until `take` has an error, which is the caller's to keep.
+absl::Status ForEachEntry(std::string_view tile,
+                          absl::FunctionRef<absl::Status(std::string_view)> take) {
+  while (!tile.empty()) {
     if (tile.size() < 2) return absl::DataLossError("the tile is cut off");
     const size_t size = static_cast<uint8_t>(tile[0]) << 8 | static_cast<uint8_t>(tile[1]);
     if (tile.size() - 2 < size) return absl::DataLossError("the tile is cut off");
-    ledger.no_analysis = ledger.reader->Add(tile.substr(2, size));
+    if (!take(tile.substr(2, size)).ok()) break;
     tile.remove_prefix(2 + size);
   }
   return absl::OkStatus();
+}
+
+absl::Status AddTile(std::string_view tile) {
+  Ledger& ledger = TheLedger();
+  if (!ledger.no_analysis.ok()) return absl::OkStatus();
+  return ForEachEntry(
+      tile, [&](std::string_view entry) { return ledger.no_analysis = ledger.reader->Add(entry); });
 }
 
 absl::StatusOr<questions::Subject> SubjectOf(const std::string& name, const merkle::Hash& root,
@@ -85,6 +102,21 @@ absl::StatusOr<std::string> AnswerEpsilon(const std::string& name, const merkle:
   return Serialize(Encoding::kJson, response);
 }
 
+absl::StatusOr<std::string> AnswerBudget() {
+  ASSIGN_OR_RETURN(const v1::BudgetVerified answer, TheBudget().Verify());
+  return Serialize(Encoding::kJson, answer);
+}
+
+// Gives it to the caller of a function below, whose code it returns.
+int32_t Give(absl::StatusOr<std::string> result, void** answer, size_t* answer_size) {
+  const int32_t code = result.status().raw_code();
+  if (!result.ok()) result = Serialize(Encoding::kJson, events::WithErrorInfo(result.status()));
+  *answer = std::malloc(result->size());
+  *answer_size = *answer == nullptr ? 0 : result->size();
+  std::memcpy(*answer, result->data(), *answer_size);
+  return *answer == nullptr ? static_cast<int32_t>(absl::StatusCode::kResourceExhausted) : code;
+}
+
 }  // namespace
 }  // namespace dpledger::accounting
 
@@ -104,17 +136,22 @@ int32_t dpledger_ledger_epsilon(const char* name, const uint8_t* root, const cha
   using namespace dpledger;
   merkle::Hash hash;
   std::copy(root, root + hash.size(), hash.begin());
-  absl::StatusOr<std::string> result =
-      accounting::AnswerEpsilon(name, hash, {question, question_size});
-  const int32_t code = result.status().raw_code();
-  if (!result.ok()) {
-    result =
-        accounting::Serialize(accounting::Encoding::kJson, events::WithErrorInfo(result.status()));
-  }
-  *answer = std::malloc(result->size());
-  *answer_size = *answer == nullptr ? 0 : result->size();
-  std::memcpy(*answer, result->data(), *answer_size);
-  return *answer == nullptr ? static_cast<int32_t>(absl::StatusCode::kResourceExhausted) : code;
+  return accounting::Give(accounting::AnswerEpsilon(name, hash, {question, question_size}), answer,
+                          answer_size);
+}
+
+// questions/budget_check.h: the next ledger, whose entries follow, in tiles as above; and the
+// BudgetVerified in JSON, as dpledger_ledger_epsilon gives its answer.
+void dpledger_budget_begin(const char* origin, const char* registry) {
+  dpledger::accounting::TheBudget().Begin(origin, registry);
+}
+int32_t dpledger_budget_add(const char* tile, size_t size) {
+  using namespace dpledger::accounting;
+  return ForEachEntry({tile, size}, [](std::string_view entry) { return TheBudget().Add(entry); })
+      .raw_code();
+}
+int32_t dpledger_budget_verify(void** answer, size_t* answer_size) {
+  return dpledger::accounting::Give(dpledger::accounting::AnswerBudget(), answer, answer_size);
 }
 
 }  // extern "C"

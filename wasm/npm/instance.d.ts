@@ -10,5 +10,8 @@ export class Instance {
   static start(module: WebAssembly.Module): Promise<Instance>;
   call(method: string, question: object): unknown;
   add(tile: Uint8Array): void;
+  beginHeld(origin: string, registry: string): void;
+  addHeld(tile: Uint8Array): void;
+  verifyBudget(): unknown;
   epsilon(asked: { name: string; root: Uint8Array; question: object }): unknown;
 }

@@ -46,12 +46,7 @@ export class Instance {
 
   // The next entries of the one ledger that this instance reads, each behind its length in 16 bits.
   add(tile) {
-    this.#guarded(() => {
-      const at = this.#put(tile);
-      const code = this.#module.dpledger_ledger_add(at, tile.length);
-      this.#module.free(at);
-      if (code) throw new AccountingError({ code, message: "the entries are cut off" });
-    });
+    this.#add(tile, this.#module.dpledger_ledger_add);
   }
 
   // Of the entries so far, whose tree has this root: `question` is a ComputeEpsilonRequest without
@@ -66,6 +61,32 @@ export class Instance {
     });
   }
 
+  // Whether a budget was kept: the record of the budget or of a run under it, whose entries follow,
+  // by the origins of its checkpoint and of its registry; and the answer about them all.
+  beginHeld(origin, registry) {
+    this.#guarded(() => {
+      const places = [origin, registry].map((name) => this.#put(bytesOf(`${name}\0`)));
+      this.#module.dpledger_budget_begin(...places);
+      for (const place of places) this.#module.free(place);
+    });
+  }
+  addHeld(tile) {
+    this.#add(tile, this.#module.dpledger_budget_add);
+  }
+  verifyBudget() {
+    return this.#asked("", "", (at, size, name, answer) =>
+      this.#module.dpledger_budget_verify(answer, answer + 4),
+    );
+  }
+
+  #add(tile, taken) {
+    this.#guarded(() => {
+      const at = this.#put(tile);
+      const code = taken(at, tile.length);
+      this.#module.free(at);
+      if (code) throw new AccountingError({ code, message: "the entries are cut off" });
+    });
+  }
   #asked(question, name, ask) {
     return this.#guarded(() => {
       const asked = bytesOf(question);

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
 import { checked, command, onServer, outcomes, recomputes, text, until } from "../case.mjs";
-import { append, create, declared, gaussian } from "../ledgers.mjs";
+import { append, create, declared, gaussian, nameOf } from "../ledgers.mjs";
 import { sleep } from "../server.mjs";
 
 const RUN = "adult-logistic-eps1";
@@ -143,6 +143,85 @@ export const cases = {
         await context.close();
       }
     }),
+
+  "a budget is checked here from its bundle and those of its runs": withAccountant(
+    async ({ server, browser, folder, bin, page }) => {
+      const budget = nameOf("held-budget");
+      const mixture = { epsilon: 8, delta: 1e-6, orders: [2, 4, 8, 16, 32] };
+      const over = (more) => declared("held", "person", { parameters: "ADAPTIVE", ...more });
+      await create(server, "held-budget", over({ kind: "BUDGET", filter: { mixture } }));
+      const plan = [gaussian(5)];
+      const at = (name) => join(folder, `${name}.bundle`);
+      const made = (name) => {
+        const to = ["--server", server.address, "--output", at(name)];
+        command(bin, "ledger", "export", name, ...to);
+      };
+      const grant = (name) =>
+        server.call("LedgerService/GrantBudget", {
+          budget,
+          ledger: nameOf(name),
+          requestId: `grant-${name}`,
+          plan: plan.map(({ event }) => event),
+        });
+      await create(server, "held-a", over({ budget }));
+      await create(server, "held-b", over({ budget }));
+      await grant("held-a");
+      await append(server, "held-a", plan);
+      ["held-budget", "held-a"].forEach(made);
+      const older = readFileSync(at("held-budget"));
+      await grant("held-b");
+      ["held-budget", "held-b"].forEach(made);
+      writeFileSync(at("older"), older);
+      const stranger = readFileSync(at("held-a"));
+      stranger[stranger.length >> 1] ^= 1;
+      writeFileSync(at("bent"), stranger);
+      for (const address of [`${server.base}/verify`, `file://${oneFile(page)}`]) {
+        const { page: tab, context, trouble } = await openPage(browser);
+        const drop = async (...names) => {
+          await tab.goto(address);
+          await until(tab, () => document.querySelector("input[type=file]"));
+          await tab.setInputFiles("[aria-label='Bundle file']", names.map(at));
+          await until(tab, () => document.querySelector("[data-check=budget]"));
+          const found = await tab.evaluate(() => ({
+            outcome: document.querySelector("[data-check=budget]").dataset.outcome,
+            row: document.querySelector("[data-check=budget]").innerText,
+            files: [...document.querySelectorAll(".check-file")].map((one) => one.innerText),
+          }));
+          return { ...found, all: await text(tab) };
+        };
+        const whole = await drop("held-a", "held-budget", "held-b");
+        assert.equal(whole.outcome, "held", whole.row);
+        assert.deepEqual(whole.files, [
+          "held-a.bundle",
+          "held-budget.bundle",
+          "held-b.bundle",
+          "Together",
+        ]);
+        assert.match(
+          whole.row,
+          /Budget held-budget was kept[\s\S]*2 grants fitted when made[\s\S]*of 8.000 is/,
+        );
+        assert.match(whole.row, /held-a spent [\d.]+ of [\d.]+\.[\s\S]*held-b spent 0 of/);
+        assert.match(whole.all, /The 8 entries in the 3 bundles are the ones that were signed/);
+        assert.match(whole.all, /The budget was kept: it was checked here/);
+        const part = await drop("held-budget", "held-a");
+        assert.equal(part.outcome, "missing", part.row);
+        assert.match(part.row, /What held-b spent was not checked: no bundle is here/);
+        assert.match(part.all, /and not every run of the budget is here/);
+        const early = await drop("older", "held-b");
+        assert.equal(early.outcome, "failed", early.row);
+        assert.match(early.row, /was not kept[\s\S]*tells of 1 grants, and its budget of 0/);
+        const none = await drop("held-a", "held-b");
+        assert.equal(none.outcome, "none", none.row);
+        assert.match(none.row, /No budget was checked: none of the ledgers is a budget/);
+        const bent = await drop("held-budget", "bent");
+        assert.equal(bent.outcome, "none", bent.row);
+        assert.match(bent.all, /bent.bundle: [\w ]+ failed/);
+        assert.deepEqual(trouble, []);
+        await context.close();
+      }
+    },
+  ),
 
   "what the accountant cannot answer is grey, with its reason": withAccountant(
     async ({ server, browser, folder, bin, page }) => {

@@ -8,27 +8,27 @@ import { visible } from "../text/names";
 import type { Document } from "../verify/document_check";
 import { givenKeys } from "../verify/note";
 import { sha256 } from "../verify/sha256";
-import { Drop, KeysField, useChecks, Verdict } from "../verify/verdict";
+import { Drop, KeysField, namesOf, useChecks, Verdict } from "../verify/verdict";
 
 // Beside the script, as data: what is no script asks no policy.
 const accountant = document.getElementById("accountant")?.textContent ?? undefined;
 
 function Verifier() {
   const [keys, setKeys] = useState("");
-  const [file, setFile] = useState<File | undefined>();
+  const [files, setFiles] = useState<File[] | undefined>();
   const [document, setDocument] = useState<Document | undefined>();
   const [tries, setTries] = useState(0);
   const given = givenKeys(keys).keys.map((key) => key.text);
   const job = useMemo(
-    () => file && { file, given, kept: [], document, accountant },
-    [file, tries, document, given.join("\n")],
+    () => files && { files, given, kept: [], document, accountant },
+    [files, tries, document, given.join("\n")],
   );
   const running = useChecks(job);
-  const begin = (chosen: File) => {
-    setFile(chosen);
+  const begin = (chosen: File[]) => {
+    setFiles(chosen);
     setTries(tries + 1); // the same file may have changed
   };
-  const takeDocument = async (chosen: File) =>
+  const takeDocument = async ([chosen]: File[]) =>
     setDocument({
       name: chosen.name,
       sha256: hex(sha256(new Uint8Array(await chosen.arrayBuffer()))),
@@ -46,16 +46,16 @@ function Verifier() {
       {job && (
         <Verdict
           running={running}
-          name={job.file.name}
-          source="bundle"
+          name={namesOf(job.files)}
+          files={job.files.length}
           shows={
             "That this file is the one that was released. Compare its SHA-256 with the release’s " +
             "signed list."
           }
         />
       )}
-      <Drop take={begin}>
-        <strong>Drop a bundle here</strong>
+      <Drop several take={begin}>
+        <strong>Drop a bundle here, or a budget’s with those of its runs</strong>
         <span>
           Made by <code>dpledger ledger export</code>
         </span>

@@ -1,73 +1,22 @@
-// All checks of one ledger, in order, each reported by itself. A check holds, fails, or could not
-// be made; after a failure those that need it are not made, and say so. It fails only where the
-// evidence contradicts itself or what the reader knows; a cut file or another server's key do not.
+// All checks of a ledger, in order, each reported by itself, and of several ledgers whether a
+// budget among them was kept. A check holds, fails, or could not be made; after a failure those
+// that need it are not made, and say so. It fails only where the evidence contradicts itself or
+// what the reader knows; a cut file or another server's key do not.
 import { base64, hex, strictBase64 } from "../api/bytes";
-import { grouped } from "../text/numbers";
+import { grouped, plural } from "../text/numbers";
 import { dateWords } from "../text/dates";
+import { BudgetCheck } from "./budget_check";
 import { CostCheck } from "./cost_check";
-import { DocumentCheck, type Document } from "./document_check";
+import { DocumentCheck } from "./document_check";
 import { EntriesCheck } from "./entries_check";
 import { FromBundle } from "./from_bundle";
-import { FromServer, type Place } from "./from_server";
-import type { Seen } from "./kept";
+import { FromServer } from "./from_server";
+import type { Check, CheckId, End, Job, Message, Outcome, Witness } from "./job";
 import { Difference, ed25519, LOG_KEY, parseKey, signersOf, WITNESS_KEY } from "./note";
 import type { Verify, VerifierKey } from "./note";
 import { checkHead } from "./registry";
 import { Lost, type Opening, type Source } from "./source";
 import { consistent, same } from "./tree";
-
-// missing: what the reader asked for is not there. unfinished: the evidence is not whole.
-export type Outcome = "held" | "failed" | "none" | "missing" | "unfinished";
-type CheckId =
-  | "signature"
-  | "entries"
-  | "formed"
-  | "document"
-  | "cost"
-  | "registry"
-  | "history"
-  | "key"
-  | "witness";
-export interface Check {
-  id: CheckId;
-  outcome: Outcome;
-  title: string;
-  text: string;
-  ms?: number;
-  bytes?: number;
-  expected?: string;
-  found?: string;
-  witnesses?: Witness[];
-  stopped?: { title: string; meaning: string }; // what an unfinished check means
-}
-// What is known of one that cosigned, or whose key the reader has: whether its signature was
-// checked, is only said to be there, is not there, or is by another key than the reader's.
-export interface Witness {
-  name: string;
-  is: "checked" | "said" | "absent" | "other";
-}
-export interface Job {
-  // One of the two.
-  server?: Place;
-  file?: Blob;
-  given: string[]; // verifier keys that the reader gave for this check, which must have signed
-  kept: string[]; // that the reader trusts, of whatever server
-  seen?: Record<string, Seen>; // by origin
-  document?: Document; // that the ledger, a register of statements, must hold
-  delta?: number; // at which ε is recomputed, where nothing states one
-  accountant?: string; // the module in base 64, compressed, where nothing can be fetched
-}
-export interface End {
-  size: string;
-  key: string; // that signed
-  note: string;
-  registry: { origin: string; size: string; root: string; note: string };
-  ms: number;
-}
-export type Message =
-  | { type: "check"; check: Check }
-  | { type: "progress"; done: number; total: number; bytes: number }
-  | { type: "end"; end: End };
 
 const TITLES: Record<CheckId, string> = {
   signature: "Signature",
@@ -79,8 +28,9 @@ const TITLES: Record<CheckId, string> = {
   history: "Same history as before",
   key: "Key",
   witness: "Witness",
+  budget: "Budget",
 };
-const ORDER = Object.keys(TITLES) as CheckId[];
+const OF_ONE = (Object.keys(TITLES) as CheckId[]).filter((id) => id !== "budget");
 const capital = (text: string) => text.replace(/^./, (letter) => letter.toUpperCase());
 const short = (bytes: Uint8Array) => `${hex(bytes).slice(0, 8)}…${hex(bytes).slice(-4)}`;
 
@@ -100,13 +50,17 @@ class Checks {
   entries: EntriesCheck | undefined;
   private recomputed: CostCheck | undefined;
   private readonly source: Source;
+  private readonly of: string | undefined;
 
   constructor(
     private readonly job: Job,
+    file: File | undefined, // none: from the job's server
+    private readonly budget: BudgetCheck | undefined, // where there are several
     private readonly send: (message: Message) => void,
     private readonly fallback: () => Promise<Verify>,
   ) {
-    this.source = job.server ? new FromServer(job.server) : new FromBundle(job.file!);
+    this.source = file ? new FromBundle(file) : new FromServer(job.server!);
+    this.of = budget && file?.name;
   }
 
   report(id: CheckId, outcome: Outcome, text: string, more: Partial<Check> = {}) {
@@ -114,15 +68,16 @@ class Checks {
     this.made.add(id);
     const now = performance.now();
     const ms = now - this.last;
-    this.send({ type: "check", check: { id, outcome, title: TITLES[id], text, ms, ...more } });
+    const check = { id, outcome, title: TITLES[id], text, of: this.of, ms, ...more };
+    this.send({ type: "check", check });
     this.last = now;
   }
   rest(why: string) {
-    const asked = ORDER.filter((id) => id !== "document" || this.job.document);
+    const asked = OF_ONE.filter((id) => id !== "document" || this.job.document);
     for (const id of asked) this.report(id, "none", why, { ms: undefined });
   }
 
-  async all() {
+  async all(): Promise<End> {
     const given = this.job.given.map(parseKey);
     const brought = [...given, ...this.job.kept.map(parseKey)];
     const { verify, own } = await ed25519(this.fallback);
@@ -136,16 +91,13 @@ class Checks {
     await this.witness(opening, brought, verify);
     const { ledger, registry } = opening;
     const { origin, size, root, text } = registry;
-    this.send({
-      type: "end",
-      end: {
-        size: String(ledger.size),
-        key: signers.ofLedger[0].text,
-        note: ledger.text,
-        registry: { origin, size: String(size), root: base64(root), note: text },
-        ms: performance.now() - this.start,
-      },
-    });
+    return {
+      size: String(ledger.size),
+      key: signers.ofLedger[0].text,
+      note: ledger.text,
+      registry: { origin, size: String(size), root: base64(root), note: text },
+      ms: performance.now() - this.start,
+    };
   }
 
   private async signature(
@@ -178,8 +130,8 @@ class Checks {
     if (server && ledger.origin !== `${registry.origin}/${server.ledger}`) {
       throw new Difference("the checkpoint is another ledger’s");
     }
-    const before = grouped(points.length - 1);
-    const after = points.length > 1 ? `, after ${before} earlier ones that it begins with` : "";
+    const earlier = points.length - 1;
+    const after = earlier ? `, after ${plural(earlier, "earlier one")} that it begins with` : "";
     this.report(
       "registry",
       "held",
@@ -191,7 +143,9 @@ class Checks {
     const total = Number(ledger.size);
     const document = this.job.document && new DocumentCheck(this.job.document);
     this.recomputed = await CostCheck.begin(this.job.accountant);
-    const entries = new EntriesCheck(points, total, document, this.recomputed);
+    this.budget?.begin(ledger.origin, registry.origin);
+    const costs = [this.recomputed, ...(this.budget ? [this.budget] : [])];
+    const entries = new EntriesCheck(points, total, document, costs);
     this.entries = entries;
     let [bytes, shown] = [0, 0];
     await this.source.entries(entries, (more) => {
@@ -361,26 +315,48 @@ class Checks {
   }
 }
 
-export async function check(
-  job: Job,
-  send: (message: Message) => void,
-  fallback: () => Promise<Verify>,
-): Promise<void> {
-  const checks = new Checks(job, send, fallback);
+async function checkOne(checks: Checks): Promise<End | undefined> {
   try {
-    await checks.all();
+    return await checks.all();
   } catch (error) {
     const { message } = error as Error;
     if (error instanceof Lost) {
       const read = checks.entries && `${grouped(checks.entries.tree.size)} entries were read. `;
       const stopped = { title: error.title, meaning: error.meaning };
       checks.report(checks.step, "unfinished", `${read ?? ""}${capital(message)}.`, { stopped });
-      return checks.rest("Not made: the evidence is not whole.");
+      checks.rest("Not made: the evidence is not whole.");
+      return undefined;
     }
     const different = error instanceof Difference;
     const words = different ? message : `the evidence cannot be read: ${message}`;
     const { expected, found } = different ? error : ({} as Partial<Difference>);
     checks.report(checks.step, "failed", `${capital(words)}.`, { expected, found });
     checks.rest("Not made, because of what failed before.");
+    return undefined;
   }
+}
+
+export async function check(
+  job: Job,
+  send: (message: Message) => void,
+  fallback: () => Promise<Verify>,
+): Promise<void> {
+  const files = job.files ?? [undefined];
+  if (files.length > 1) job = { ...job, document: undefined };
+  const budget = files.length > 1 ? await BudgetCheck.begin(job.accountant) : undefined;
+  const ends: End[] = [];
+  for (const file of files) {
+    const end = await checkOne(new Checks(job, file, budget, send, fallback));
+    if (end) ends.push(end);
+  }
+  const whole = ends.length === files.length;
+  if (budget) {
+    const none = { outcome: "none" as const, text: "Not made, because of what failed before." };
+    const verdict = whole ? budget.verdict() : none;
+    send({ type: "check", check: { id: "budget", title: TITLES.budget, ...verdict } });
+  }
+  if (!whole) return;
+  const sum = (of: (end: End) => number) => ends.reduce((before, end) => before + of(end), 0);
+  const [size, ms] = [sum((end) => Number(end.size)), sum((end) => end.ms)];
+  send({ type: "end", end: { ...ends[0], size: String(size), ms } });
 }

@@ -1,7 +1,6 @@
 // Takes a ledger's entries in order: hashes them, follows the rules that their numbers, times and
 // writers keep, and compares every registered root. Needs a few kilobytes, whatever the size.
 import { hex } from "../api/bytes";
-import type { CostCheck } from "./cost_check";
 import type { DocumentCheck } from "./document_check";
 import { Difference } from "./note";
 import type { ChainPoint } from "./registry";
@@ -40,7 +39,7 @@ export class EntriesCheck {
     private readonly points: ChainPoint[],
     readonly size: number,
     private readonly document?: DocumentCheck,
-    private readonly cost?: CostCheck,
+    private readonly others: { take(tile: Uint8Array): void }[] = [],
   ) {}
 
   // An entry bundle: each entry behind its length in 16 bits, exactly `width` of them.
@@ -66,7 +65,7 @@ export class EntriesCheck {
       throw new Difference(`something follows entry ${this.tree.size - 1} in its tile`);
     }
     if (bottom.width === TILE) this.carry(0);
-    this.cost?.take(bytes);
+    for (const other of this.others) other.take(bytes);
   }
   // The last point is the signed root, compared at the end.
   private compare({ size, root }: ChainPoint) {

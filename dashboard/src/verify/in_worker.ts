@@ -1,7 +1,7 @@
 // Starts the worker. The page's policy lets a worker come from one constant address alone, through
 // a named trusted type; the single-file verifier carries the worker's source in itself.
 import { urlOf } from "../prefix";
-import type { Job, Message } from "./check";
+import type { Job, Message } from "./job";
 
 declare const WORKER_SOURCE: string | undefined;
 const ADDRESS = urlOf("/assets/worker.js");

@@ -1,13 +1,14 @@
 // What the checks say, in words: what was proved, what was not, and what no such check can show.
 // The page and the single-file verifier share it.
 import type { ComponentChildren } from "preact";
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Chip, Icon, type Shape, type Tone } from "../parts/icon";
 import { Button, Card, List, Progress, Section } from "../parts/parts";
 import { bytesText, entriesText, grouped } from "../text/numbers";
 import { Name, visible } from "../text/names";
 import { keyId } from "../text/words";
-import type { Check, End, Job, Outcome, Witness } from "./check";
+import type { Check, End, Job, Outcome, Witness } from "./job";
 import { givenKeys } from "./note";
 import { run } from "./in_worker";
 
@@ -82,6 +83,19 @@ function took({ outcome, ms, bytes }: Check): string {
     ms === undefined || ms >= 1000 ? seconds : ms < 1 ? "< 1 ms" : `${Math.round(ms)} ms`;
   return [time, bytes ? bytesText(bytes) : ""].filter(Boolean).join(" · ");
 }
+// Of one file after another, where there are several.
+const CheckRows = ({ of: checks }: { of: Check[] }) => (
+  <div class="card flush checks">
+    {checks.map((check, i) => (
+      <Fragment key={`${check.of} ${check.id}`}>
+        {check.of !== checks[i - 1]?.of && (
+          <h3 class="check-file">{check.of ? <Name of={check.of} /> : "Together"}</h3>
+        )}
+        <CheckRow of={check} />
+      </Fragment>
+    ))}
+  </div>
+);
 const CheckRow = ({ of: check }: { of: Check }) => (
   <div
     class={`check-row ${MARKS[check.outcome].class}`}
@@ -113,7 +127,7 @@ const CheckRow = ({ of: check }: { of: Check }) => (
 interface VerdictProps {
   running: Running;
   name: string;
-  source: "server" | "bundle";
+  files: number; // 0: what is checked comes from a server
   actions?: ComponentChildren;
   shows?: ComponentChildren; // a further thing that the checks do not show
 }
@@ -123,17 +137,22 @@ interface Verdict {
   title: string;
   text: string;
 }
-function verdictOf({ running, name, source }: VerdictProps): Verdict {
+// In every ledger.
+const holds = (checks: Check[], id: string) => {
+  const those = checks.filter((one) => one.id === id);
+  return those.length > 0 && those.every((one) => one.outcome === "held");
+};
+function verdictOf({ running, name, files }: VerdictProps): Verdict {
   const { checks, end, progress, broken } = running;
   const has = (outcome: Outcome) => checks.find((check) => check.outcome === outcome);
-  const held = (id: string) => checks.some((one) => one.id === id && one.outcome === "held");
+  const held = (id: string) => holds(checks, id);
   if (broken) {
     const title = "The checks did not run";
     return { shape: "refused", tone: "bad", title, text: visible(broken) };
   }
   const failed = has("failed");
   if (failed) {
-    const title = `${visible(name)}: ${failed.title.toLowerCase()} failed`;
+    const title = `${visible(failed.of ?? name)}: ${failed.title.toLowerCase()} failed`;
     const text = "Do not rely on what this ledger shows. Keep the evidence, and ask its keeper.";
     return { shape: "refused", tone: "bad", title, text };
   }
@@ -149,7 +168,7 @@ function verdictOf({ running, name, source }: VerdictProps): Verdict {
       : "Asking for the signed checkpoint";
     return { shape: "unknown", tone: "", title: "Checking", text };
   }
-  const shown = source === "server" ? "shown" : "in the bundle";
+  const shown = ["shown", "in the bundle"][files] ?? `in the ${files} bundles`;
   const title =
     Number(end.size) === 1
       ? "The 1 entry is the one that was signed"
@@ -160,6 +179,7 @@ function verdictOf({ running, name, source }: VerdictProps): Verdict {
       {
         key: "by no key that you gave",
         document: "and your document does not stand",
+        budget: "and not every run of the budget is here",
       }[missing.id as string] ?? "without a witness of yours";
     return {
       shape: "attend",
@@ -181,11 +201,11 @@ function verdictOf({ running, name, source }: VerdictProps): Verdict {
 }
 
 export function Verdict(props: VerdictProps) {
-  const { running, actions, shows, source } = props;
+  const { running, actions, shows, files } = props;
   const { checks, end, progress } = running;
   const { shape, tone, title, text } = verdictOf(props);
   const counted = (outcome: Outcome) => checks.filter((one) => one.outcome === outcome).length;
-  const holds = (id: string) => checks.some((one) => one.id === id && one.outcome === "held");
+  const held = (id: string) => holds(checks, id);
   const [failed, none] = [counted("failed"), counted("none")];
   const witnesses = checks.find((one) => one.witnesses?.length)?.witnesses;
   const over = shape !== "unknown";
@@ -222,11 +242,7 @@ export function Verdict(props: VerdictProps) {
       </section>
       {checks.length > 0 && (
         <Section title="Checks" side={sums.filter(Boolean).join(" · ")}>
-          <div class="card flush checks">
-            {checks.map((check) => (
-              <CheckRow key={check.id} of={check} />
-            ))}
-          </div>
+          <CheckRows of={checks} />
         </Section>
       )}
       {end && (
@@ -236,16 +252,18 @@ export function Verdict(props: VerdictProps) {
               of={[
                 "Nobody changed, removed or reordered an entry after it was signed, as far as " +
                   "this key tells.",
-                holds("cost") &&
+                held("cost") &&
                   "The cost above follows from these entries: it was recomputed here, by the " +
                     "accountant itself.",
-                holds("history") &&
+                held("history") &&
                   "Since this browser first looked, nothing that it saw was rewritten.",
-                holds("key") && "A key that you trust signed it.",
-                holds("witness") && "A witness that you trust saw the same registry.",
-                source === "server"
+                held("key") && "A key that you trust signed it.",
+                held("witness") && "A witness that you trust saw the same registry.",
+                held("budget") &&
+                  "The budget was kept: it was checked here, as a server checks it.",
+                !files
                   ? `${entriesText(end.size)} and no others make up the ledger at this checkpoint.`
-                  : holds("cost")
+                  : held("cost")
                     ? "Its readable copy events.jsonl was not compared: nobody signs it."
                     : "Its readable copies (events.jsonl, statement.json) were not compared: " +
                       "nobody signs them.",
@@ -255,14 +273,14 @@ export function Verdict(props: VerdictProps) {
           <Card title="What it does not show">
             <List
               of={[
-                !holds("key") && (
+                !held("key") && (
                   <>
                     That the key belongs to your organisation. Compare{" "}
                     <code data-key>{end.key}</code> with one you got another way.
                   </>
                 ),
-                !holds("witness") && "That others see this same history: that takes a witness.",
-                !holds("cost") && (
+                !held("witness") && "That others see this same history: that takes a witness.",
+                !held("cost") && (
                   <>
                     That any number of the cost follows from the entries. It was not recomputed
                     here; <code>dpledger ledger verify</code> does it, from a bundle.
@@ -279,19 +297,24 @@ export function Verdict(props: VerdictProps) {
   );
 }
 
+export const namesOf = (files: File[]) =>
+  files.length === 1 ? files[0].name : `${files.length} bundles`;
+
 interface DropProps {
   what?: string; // the kind of file
-  take: (file: File) => void;
+  several?: boolean;
+  take: (files: File[]) => void; // at least one
   children: ComponentChildren;
 }
-export function Drop({ what = "bundle", take, children }: DropProps) {
+export function Drop({ what = "bundle", several = false, take, children }: DropProps) {
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const hover = (event: DragEvent, is: boolean) => {
     event.preventDefault();
     setOver(is);
   };
-  const taken = (files: FileList | null | undefined) => files?.[0] && take(files[0]);
+  const taken = (files: FileList | null | undefined) =>
+    files?.length && take([...files].slice(0, several ? undefined : 1));
   return (
     <div
       class={`drop ${over ? "over" : ""}`}
@@ -307,6 +330,7 @@ export function Drop({ what = "bundle", take, children }: DropProps) {
         ref={input}
         class="hidden"
         type="file"
+        multiple={several}
         aria-label={`${what[0].toUpperCase()}${what.slice(1)} file`}
         tabIndex={-1}
         onChange={(event) => {
@@ -314,7 +338,9 @@ export function Drop({ what = "bundle", take, children }: DropProps) {
           event.currentTarget.value = "";
         }}
       />
-      <Button onClick={() => input.current?.click()}>Choose a {what} file</Button>
+      <Button onClick={() => input.current?.click()}>
+        {several ? `Choose ${what} files` : `Choose a ${what} file`}
+      </Button>
     </div>
   );
 }

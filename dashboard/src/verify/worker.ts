@@ -1,5 +1,6 @@
 // The checks, beside the page: a million hashes must not stop its scrolling.
-import { check, type Job } from "./check";
+import { check } from "./check";
+import type { Job } from "./job";
 import type { Verify } from "./note";
 
 // Only where the browser has no Ed25519 (or no secure context) is this loaded.

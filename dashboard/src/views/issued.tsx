@@ -92,7 +92,7 @@ export function Register({ ledger, dataset, version }: RegisterProps) {
 export function CheckDocument() {
   const [found, setFound] = useState<{ file: string; one?: IssuedStatement }>();
   const [error, setError] = useState<CallError>();
-  const check = async (file: File) => {
+  const check = async ([file]: File[]) => {
     setFound(undefined);
     setError(undefined);
     try {

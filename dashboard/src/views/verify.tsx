@@ -9,37 +9,38 @@ import { A, Button, Card, Notice, Table, Title } from "../parts/parts";
 import { urlOf } from "../prefix";
 import { askedDelta, go, keeping, ledgerAddress, place, setQuery, verifyAddress } from "../router";
 import { fullName, Name, shortName } from "../text/names";
-import type { End } from "../verify/check";
 import { checkedHere, everythingSeen, keepKeys, keepSeen, keptKeys } from "../verify/kept";
+import type { End } from "../verify/job";
 import { givenKeys, WITNESS_KEY } from "../verify/note";
-import { Drop, KeysField, useChecks, Verdict } from "../verify/verdict";
+import { Drop, KeysField, namesOf, useChecks, Verdict } from "../verify/verdict";
 
 export function Verify({ name }: { name?: string }) {
-  const [file, setFile] = useState<File | undefined>();
+  const [files, setFiles] = useState<File[] | undefined>();
   const [tries, setTries] = useState(0);
   const again = () => setTries(tries + 1);
   const keys = place.value.query.get("keys") ?? "";
   const given = givenKeys(keys).keys.map((key) => key.text);
   const delta = askedDelta();
-  useEffect(() => setFile(undefined), [name]);
+  useEffect(() => setFiles(undefined), [name]);
   // Anew for every key that is given or kept.
   const job = useMemo(() => {
     const kept = givenKeys(keptKeys.value.join("\n")).keys.map((key) => key.text);
     const base = { given, kept, seen: everythingSeen(), delta };
-    if (file) return { ...base, file };
+    if (files) return { ...base, files };
     const at = { base: location.origin + urlOf(""), headers: headers() };
     return name ? { ...base, server: { ...at, ledger: name } } : undefined;
-  }, [name, file, tries, delta, given.join("\n"), keptKeys.value]);
+  }, [name, files, tries, delta, given.join("\n"), keptKeys.value]);
   const running = useChecks(job, ({ size, key, registry }: End) => {
     keepSeen(registry.origin, { size: registry.size, root: registry.root, key });
-    if (!file && name) checkedHere.set(name, size);
+    if (!files && name) checkedHere.set(name, size);
   });
   const { end } = running;
-  const shown = file ? file.name : name ? shortName(name) : "";
+  const shown = files ? namesOf(files) : name ? shortName(name) : "";
   const about = shown ? (
     <>
-      Every check runs in this browser, on {file ? "the bytes of the file" : "bytes fetched now"}.
-      The page’s own code came from this server too: see the last list.
+      Every check runs in this browser, on{" "}
+      {files ? "the bytes of what you chose" : "bytes fetched now"}. The page’s own code came from
+      this server too: see the last list.
     </>
   ) : (
     "Is the record whole, and is it the one that was signed?"
@@ -59,7 +60,7 @@ export function Verify({ name }: { name?: string }) {
   ) : (
     "Verify"
   );
-  const keep = end && (
+  const keep = end && (files?.length ?? 0) <= 1 && (
     <Button
       onClick={() =>
         download(`${shown}.checkpoint`, "text/plain", `${end.note}\n${end.registry.note}`)
@@ -86,7 +87,7 @@ export function Verify({ name }: { name?: string }) {
         <Verdict
           running={running}
           name={shown}
-          source={file ? "bundle" : "server"}
+          files={files?.length ?? 0}
           actions={keep}
           shows={
             <>
@@ -103,12 +104,13 @@ export function Verify({ name }: { name?: string }) {
       )}
       <Card title={job ? "Check something else" : "Check a bundle"}>
         <Drop
+          several
           take={(chosen) => {
-            setFile(chosen);
+            setFiles(chosen);
             again(); // the same file may have changed
           }}
         >
-          <strong>Drop a bundle here</strong>
+          <strong>Drop a bundle here, or a budget’s with those of its runs</strong>
           <span>
             It is checked in this browser, and sent nowhere. <code>dpledger ledger export</code>{" "}
             makes one.
