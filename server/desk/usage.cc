@@ -59,7 +59,9 @@ void Usage::Denied(const Method& method, const CallContext& call, const Message&
   if (record_ == nullptr) return;
   v1::Access::Refused refused;
   refused.set_permission(std::string(permission));
-  refused.set_resource(NameOf(demand.resource));
+  // A right of administrators is about no ledger; what the call would have done with it is.
+  const std::string resource = NameOf(demand.resource);
+  refused.set_resource(resource.empty() ? names.ledger : resource);
   refused.set_request_id(names.request_id);
   refused.set_reason("the caller does not have this permission");
   record_->Refused(call.caller.name, /*identified=*/true, call.peer, std::move(refused));

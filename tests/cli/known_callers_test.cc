@@ -409,6 +409,11 @@ TEST_F(KnownCallers, WhoDidWhatIsRecorded) {
   EXPECT_EQ(Run({"ledger", "note", "run", "--text", "mine"}, auditor).exit_code, 4);
   EXPECT_EQ(Run({"ledger", "list"}, {}).exit_code, 4) << "without any credentials";
   EXPECT_EQ(Run({"admin", "access"}, auditor).exit_code, 4);
+  EXPECT_EQ(Run({"budget", "create", "pot", "--dataset", "d", "--unit", "user", "--adjacency",
+                 "add-or-remove-one", "--filter", "zcdp:1"},
+                trainer_)
+                .exit_code,
+            4);
 
   absl::SleepFor(absl::Seconds(2));
   const RunResult shown = Run({"admin", "access"}, admin_);
@@ -416,6 +421,7 @@ TEST_F(KnownCallers, WhoDidWhatIsRecorded) {
   EXPECT_THAT(shown.out, HasSubstr("token:first-admin at 127.0.0.1"));
   EXPECT_THAT(shown.out, HasSubstr("administers: CreateToken auditor\n"));
   EXPECT_THAT(shown.out, HasSubstr("refused append projects/default/ledgers/run"));
+  EXPECT_THAT(shown.out, HasSubstr("refused administer projects/default/ledgers/pot"));
   const RunResult refused = Run({"admin", "access", "--refused", "--json"}, admin_);
   EXPECT_THAT(refused.out, HasSubstr("\"caller\":\"token:auditor\""));
   EXPECT_THAT(refused.out, Not(HasSubstr("administers")));
