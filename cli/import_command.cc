@@ -41,7 +41,7 @@ constexpr size_t kMaxCheckpointBytes = 16'384;
 struct ImportFlags {
   std::string file;
   std::string ledger;
-  connection::ServerAccess server;
+  WritePlace place;
   std::string name;
   TrustFlags trust;
 };
@@ -254,9 +254,9 @@ absl::Status ImportFile(const ImportFlags& flags, Output& out) {
   import.set_checkpoint(copied.checkpoint);
   *import.mutable_declaration() = check.rules().declaration();
   SetInterruptNote(
-      "interrupted; what the server has taken stays. Repeat the command to have the rest copied, "
+      "interrupted; what was copied stays. Repeat the command to have the rest copied, "
       "and nothing copied twice");
-  ServerCalls server(flags.server);
+  ServerCalls server(flags.place);
   ASSIGN_OR_RETURN(const v1::Ledger made, server.Ask(create));
   ASSIGN_OR_RETURN(const v1::Ledger now, server.Get(name));
   if (now.state() != v1::SEALED) {
@@ -285,12 +285,14 @@ void AddImportCommand(flags::App& ledger, Command& chosen) {
       "its origin. Repeat the command after an interruption: nothing is copied twice.",
       "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --key-file server.keys\n"
       "  dpledger ledger import mnist.bundle --server 127.0.0.1:7070 --as copy-of-mnist\n"
-      "  dpledger ledger import run.ledger --server 127.0.0.1:7070",
+      "  dpledger ledger import run.ledger --server 127.0.0.1:7070\n"
+      "  dpledger ledger import run.bundle --store mine.ledger --self-signed",
       Import, chosen);
   command.add_option("FILE", flags.file, "a bundle, or the folder of a recorder's ledgers")
       ->required();
   AddLedgerName(command, "--ledger", flags.ledger, "which one of a folder with several");
-  AddRequiredServer(command, flags.server);
+  flags.place.makes = true;
+  flags.place.AddTo(command);
   AddLedgerName(command, "--as", flags.name, "the copy's name; default: the original's");
   flags.trust.AddTo(command);
 }

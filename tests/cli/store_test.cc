@@ -245,14 +245,25 @@ TEST_F(AtRest, AStoreAndAServerAreOneOrTheOther) {
   ExpectRefused(Dpledger({"ledger", "show", "--server", "127.0.0.1:1"}), "NAME", 2);
 }
 
-// A folder or a bundle becomes a server's sealed copy, as it is.
+// A folder or a bundle becomes a sealed copy, as it is, of a server or in a folder.
 TEST_F(AtRest, AFolderIsImportedAsItIs) {
   ServerProcess server;
-  const RunResult copied = Dpledger(
-      {"ledger", "import", store_, "--ledger", "first", "--server", server.address(), "--json"});
-  EXPECT_EQ(copied.exit_code, 0) << copied.err;
-  EXPECT_EQ(JsonObject(copied.out).Text("import.rootHash"),
-            Ok({"ledger", "show", "first"}, {store_}).Text("rootHash"));
+  const std::string root = Ok({"ledger", "show", "first"}, {store_}).Text("rootHash");
+  const std::string copies = folder_->File("copies");
+  const auto copied = [&](Words command, const Words& place) {
+    command.insert(command.end(), place.begin(), place.end());
+    const RunResult result = Dpledger(command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(JsonObject(result.out).Text("import.rootHash"), root);
+  };
+  for (const Words& place :
+       {Words{"--server", server.address(), "--json"}, {"--store", copies, "--json"}}) {
+    copied({"ledger", "import", store_, "--ledger", "first"}, place);
+    copied({"ledger", "import", Bundle("first"), "--self-signed", "--as", "again"}, place);
+  }
+  EXPECT_EQ(
+      Ok({"epsilon", "--ledger", "first", "--delta", "1e-5"}, {copies}).Number("epsilon.upper"),
+      Ok({"epsilon", "--ledger", "first", "--delta", "1e-5"}, {store_}).Number("epsilon.upper"));
   ExpectRefused(Dpledger({"ledger", "import", store_, "--server", server.address()}),
                 "--ledger: must name one of the 3 ledgers here");
   EXPECT_EQ(server.Stop(), 0);
