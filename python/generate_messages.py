@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""Writes dpledger/messages.py: the classes and field numbers of what the Python package says and
-hears.
+"""Writes the package's module `messages`: the classes and field numbers of what it says and hears.
 
-usage: generate_messages.py [--check]    --check: fails if the file is not what the .proto files
-                                         give today
+usage: generate_messages.py FILE
 
 The API's .proto files are the only home of names, numbers and their explanations; this turns them
 into Python. A oneof called `kind` is folded: each of its cases becomes a class, which has the
@@ -18,7 +16,6 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROTO = HERE.parent / "proto"
-OUTPUT = HERE / "dpledger" / "messages.py"
 SOURCE = "dpledger/v1/accounting_service.proto"
 
 # What a question of this package neither says nor hears.
@@ -315,7 +312,7 @@ class Writer:
 
 HEADER = '''"""What a question says and what an answer holds, as the API's .proto files have them.
 
-Made by python/generate_messages.py from proto/dpledger/v1: change those, and run it.
+Made by python/generate_messages.py from proto/dpledger/v1.
 """
 from __future__ import annotations
 
@@ -386,15 +383,9 @@ def generate():
 
 
 def main():
-    made = generate()
-    if sys.argv[1:] == ["--check"]:
-        if OUTPUT.read_text() != made:
-            sys.exit("%s is not what the .proto files give: run python/generate_messages.py"
-                     % OUTPUT)
-    elif sys.argv[1:]:
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    else:
-        OUTPUT.write_text(made)
+    pathlib.Path(sys.argv[1]).write_text(generate())
 
 
 if __name__ == "__main__":

@@ -100,10 +100,19 @@ def put_parts(package):
         shutil.copy(ROOT / "LICENSE", package / "licences/dpledger")
 
 
+def make_messages(package):
+    if shutil.which("protoc") is None:
+        sys.exit("dpledger: there is no protoc (Debian: protobuf-compiler)")
+    subprocess.run([sys.executable, str(ROOT / "python/generate_messages.py"),
+                    str(package / "messages.py")], check=True)
+
+
 class WithParts(build_py):
     def run(self):
         super().run()
-        put_parts(pathlib.Path(self.build_lib) / "dpledger")
+        package = pathlib.Path(self.build_lib) / "dpledger"
+        make_messages(package)
+        put_parts(package)
 
 
 class BinaryDistribution(Distribution):

@@ -3,7 +3,7 @@
 the database are killed with SIGKILL again and again. In the end as many rounds are in the ledgers as fit, to the one;
 every round that a trainer was told of is there; and an auditor finds the budget kept, from bundles alone.
 
-usage: race.py embedded|postgres BUILD SOURCE [SEED]    the seed, which is printed, repeats who is killed when
+usage: race.py embedded|postgres BUILD [SEED]    the seed, which is printed, repeats who is killed when
 """
 import json
 import os
@@ -112,11 +112,11 @@ def free_port():
 
 
 class Race:
-    def __init__(self, engine, build, source, seed):
+    def __init__(self, engine, build, seed):
         self.bin, self.chance = build / "bin", random.Random(seed)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="budget-race-"))
         self.folder.chmod(0o755)
-        self.environment = dict(os.environ, PYTHONPATH=str(source / "python"), PYTHONDONTWRITEBYTECODE="1",
+        self.environment = dict(os.environ, PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1",
                                 DPLEDGER_LIBRARY_PATH=str(build / "lib"))
         self.database = None
         kept = ["--store", self.folder / "store"]
@@ -242,10 +242,10 @@ class Race:
 
 
 def main():
-    engine, build, source = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-    seed = int(sys.argv[4]) if len(sys.argv) > 4 else int(time.time())
+    engine, build = sys.argv[1], pathlib.Path(sys.argv[2])
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else int(time.time())
     print("seed %d" % seed, flush=True)
-    race = Race(engine, build, source, seed)
+    race = Race(engine, build, seed)
     try:
         race.run()
     finally:

@@ -13,12 +13,13 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("DPLEDGER_SOURCE",
                                      pathlib.Path(__file__).resolve().parents[2]))
 BIN = pathlib.Path(os.environ.get("DPLEDGER_BIN", SOURCE / "build/release/bin"))
+PACKAGE = str(BIN.parent / "python")  # of the build
 # tests/wheel runs these tests against the package that its interpreter has installed.
 INSTALLED = "DPLEDGER_TEST_INSTALLED" in os.environ
 if not INSTALLED:
     os.environ.setdefault("DPLEDGER_LIBRARY_PATH", str(BIN.parent / "lib"))
-    os.environ["PYTHONPATH"] = str(SOURCE / "python")  # of programs that a test starts
-    sys.path.insert(0, str(SOURCE / "python"))
+    os.environ["PYTHONPATH"] = PACKAGE  # of programs that a test starts
+    sys.path.insert(0, PACKAGE)
 # A user's own settings are not the tests'.
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 for name in ("DPLEDGER_SERVER", "DPLEDGER_CA", "DPLEDGER_TOKEN_FILE"):

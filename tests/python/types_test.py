@@ -48,7 +48,7 @@ class Types(support.WithFolder):
         file.write_text(program)
         environment = dict(os.environ)
         if not support.INSTALLED:
-            environment["MYPYPATH"] = str(support.SOURCE / "python")
+            environment["MYPYPATH"] = support.PACKAGE
         return subprocess.run([sys.executable, "-m", "mypy", "--config-file",
                                str(self.folder / "settings"), "--cache-dir",
                                str(self.folder / "cache"), str(file)],

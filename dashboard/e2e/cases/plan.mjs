@@ -38,7 +38,7 @@ async function codeOf(tab, kind) {
   );
   return tab.evaluate(() => document.querySelector("pre.code").textContent);
 }
-const pythonOf = (bin) => join(bin, "../../../python");
+const pythonOf = (bin) => join(bin, "../python");
 const hasPython = (bin) =>
   existsSync(join(pythonOf(bin), "dpledger")) && existsSync("/usr/bin/python3");
 const programs = (bin, more) => {
