@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "cli/bundle_check.h"
 #include "cli/commands.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct VerifyFlags {
   std::vector<std::string> bundles;
+  bool partial = false;
   TrustFlags trust;
 };
 
@@ -62,7 +64,11 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   }
   RETURN_IF_ERROR(answer.status());
   answer->set_verified(!own_keys);
-  return out.Answer(*answer);
+  RETURN_IF_ERROR(out.Answer(*answer));
+  if (answer->missing().empty() || flags.partial) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "not all was checked: give the bundles of ", answer->missing_size(),
+      answer->missing_size() == 1 ? " more run" : " more runs", ", or --partial to do without"));
 }
 
 }  // namespace
@@ -72,13 +78,14 @@ void AddBudgetVerifyCommand(flags::App& budget, Command& chosen) {
       budget, "verify",
       "Checks, offline from bundles, that a budget was kept: every grant fitted when it was made, "
       "no entry of a run cost more than its grant, and both say the same of each. Exit code 5 if "
-      "it was not kept, 3 if a bundle is not what was signed.",
+      "it was not kept, 3 if a bundle is not what was signed, 1 if that of a run is missing.",
       "  dpledger budget verify mnist-2026.bundle run-17.bundle run-18.bundle --key-file "
       "server.keys",
       Verify, chosen);
   command
       .add_option("BUNDLE", flags.bundles, "the budget's and those of runs under it, in any order")
       ->required();
+  command.add_flag("--partial", flags.partial, "is content without the bundles of all its runs");
   flags.trust.AddTo(command);
 }
 
