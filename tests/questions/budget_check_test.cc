@@ -90,6 +90,20 @@ TEST_F(BudgetCheckTest, FindsTermsThatAreNotTheBudgets) {
   ExpectDiffers("reg/r", "declaration.blocks must be the budget's");
 }
 
+TEST_F(BudgetCheckTest, FindsGrantsOfOtherBlocksOrOfAnotherBudget) {
+  const std::string blocks = " blocks { first: 1 last: 5 }";
+  Begin("b", "kind: BUDGET block_assignment: 'region'");
+  Add(absl::StrCat("grant { ", Grant("r"), blocks, " }"));
+  AddRun("r", "budget: 'b' blocks { first: 1 last: 4 }");
+  ExpectDiffers("reg/r", "is granted other blocks than it declares");
+
+  check_ = BudgetCheck();
+  Begin("c", "kind: BUDGET");
+  Add(absl::StrCat("grant { ", Grant("r"), " }"));  // of b
+  AddRun("r", "budget: 'c'");
+  ExpectDiffers("reg/r", "its grant 1 is of another budget, b");
+}
+
 TEST_F(BudgetCheckTest, FindsAGrantThatTheBudgetDoesNotTellOf) {
   AddBudget();
   AddRun("r");
@@ -113,6 +127,15 @@ TEST_F(BudgetCheckTest, FindsARunThatSpentMoreThanItWasGranted) {
   const auto answer = check_.Verify();
   EXPECT_EQ(ReasonOf(answer.status()).reason, "BUDGET_EXCEEDED");
   EXPECT_EQ(answer.status().message(), "reg/r: entry 3: 1 of 0.5, more than the run was granted");
+}
+
+// Its last grant takes away what the run has spent.
+TEST_F(BudgetCheckTest, FindsABudgetThatSetsTooLittleAside) {
+  AddBudget();
+  Add("grant { budget: 'b' ledger: 'r' }");
+  EXPECT_TRUE(added_.ok());
+  AddRun("r");
+  ExpectDiffers("reg/r", "has spent 0.5, and the budget grants it 0");
 }
 
 TEST_F(BudgetCheckTest, NeedsOneBudgetAndEachRecordOnce) {
