@@ -40,6 +40,13 @@ std::string DayText(const google::protobuf::Timestamp& time) {
   return TimeText(time).substr(0, 10);
 }
 
+// Behind what it wanted, of what.
+std::string RefusedWords(const v1::BudgetRefusal& refusal) {
+  return absl::StrCat(refusal.of_batch() ? " that it was granted" : " in all", " at ",
+                      TimeText(refusal.time()),
+                      refusal.times() > 1 ? absl::StrCat(", ", refusal.times(), " times") : "");
+}
+
 std::string PaceText(const v1::ComputeBudgetResponse& answer) {
   const v1::BudgetPace& pace = answer.pace();
   if (!answer.has_pace()) return "";
@@ -90,6 +97,10 @@ std::string ToText(const v1::ComputeBudgetResponse& answer) {
   for (const std::string& ledger : answer.overspent()) {
     text += Row("OVERSPENT", ledger,
                 ": more than it was granted; what the budget promises does not hold");
+  }
+  for (const v1::BudgetRefusal& refusal : answer.refused()) {
+    text += Row("refused", refusal.ledger(), ": ", TextUp(refusal.wanted()), " of ",
+                TextNear(refusal.bound()), RefusedWords(refusal));
   }
   return text + Row("at this pace", PaceText(answer));
 }

@@ -189,7 +189,8 @@ void Server::OpenLists() {
          const auto summary = finder_.SummaryOf(ledger);
          if (summary == nullptr || !summary->has_spending()) return std::nullopt;
          return summary->spending();
-       }});
+       },
+       .refused = [this](const std::string& budget) { return gate_.refusals().Of(budget); }});
   tail_.Start(
       [this] {
         RETURN_IF_ERROR(summariser_.Load());

@@ -177,6 +177,10 @@ void AccountingService::AddRuns(const CallContext& call,
     std::optional<v1::FilterSpending> spending = runs_.spending(grant.ledger());
     if (spending.has_value()) *response.add_runs() = *std::move(spending);
   }
+  if (!runs_.refused) return;
+  for (v1::BudgetRefusal& refusal : runs_.refused(response.budget().name())) {
+    if (may_ask_(call.caller, refusal.ledger())) *response.add_refused() = std::move(refusal);
+  }
 }
 
 absl::StatusOr<uint64_t> AccountingService::SizeAt(const v1::Ledger& ledger, absl::Time time) {

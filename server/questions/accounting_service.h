@@ -48,6 +48,8 @@ struct BudgetRuns {
   std::function<std::vector<v1::FilterSpending>(const std::string& budget)> overspent;
   // What the run has spent; nullopt: not known yet.
   std::function<std::optional<v1::FilterSpending>(const std::string& ledger)> spending;
+  // What the budget was refused for, the latest first.
+  std::function<std::vector<v1::BudgetRefusal>(const std::string& budget)> refused;
 };
 
 class AccountingService {

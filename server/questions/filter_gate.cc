@@ -211,7 +211,12 @@ absl::Status FilterGate::Take(Batch& batch, LedgerReader& reader) {
   absl::StatusOr<Step> step = metered.run.Take(std::move(batch.entries), Quick(place.terms, work));
   if (!step.ok()) return Refusal(ledger, step.status());
   if (!work.parts.empty()) return NotReady(batch, std::move(work));
-  if (batch.has_cost) RETURN_IF_ERROR(Check(ledger, metered.run, *step));
+  if (batch.has_cost) {
+    const absl::Status holds = Check(ledger, metered.run, *step);
+    if (ReasonOf(holds).reason == questions::kBudgetExceeded)
+      NoteRefusal(batch, metered.run, *step);
+    RETURN_IF_ERROR(holds);
+  }
   merkle::CompactTree tree = batch.change.tree;
   metered.back.emplace_front(metered.run.Apply(*std::move(step)), metered.tree);
   metered.tree = std::move(tree);
@@ -219,6 +224,17 @@ absl::Status FilterGate::Take(Batch& batch, LedgerReader& reader) {
   Bound(metered);
   Weigh(place);
   return absl::OkStatus();
+}
+
+void FilterGate::NoteRefusal(const Batch& batch, const questions::HeldRun& run, const Step& step) {
+  const bool of_batch = !run.terms().is_budget;
+  const std::string& ledger = batch.head.name;
+  v1::BudgetRefusal refusal;
+  refusal.set_of_batch(of_batch);
+  refusal.set_ledger(of_batch ? ledger : step.writer);
+  refusal.set_wanted(run.SpentAfter(step));
+  refusal.set_bound(run.BoundAfter(step));
+  refusals_.Note(of_batch ? DeclarationOf(batch.head).budget() : ledger, std::move(refusal));
 }
 
 void FilterGate::Bound(Metered& metered) {

@@ -28,6 +28,7 @@
 #include "ledger_store/store.h"
 #include "merkle/compact_tree.h"
 #include "questions/held_run.h"
+#include "server/questions/budget_refusals.h"
 #include "server/questions/subject_source.h"
 
 namespace dpledger::server {
@@ -43,6 +44,9 @@ class FilterGate : public AppendGate {
   void Start(SubjectSource* subjects);
   // From now on nothing more is worked out. Waits for what is under way.
   void Stop();
+
+  // What it has refused of budgets.
+  const BudgetRefusals& refusals() const { return refusals_; }
 
   bool Guards(const LedgerHead& head) const override;
   absl::Status Admit(const LedgerHead& head, const LedgerChange& change, std::string_view caller,
@@ -87,6 +91,7 @@ class FilterGate : public AppendGate {
   using Known = absl::StatusOr<accountant::filter::Uses>;
 
   absl::Status Take(Batch& batch, LedgerReader& reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteRefusal(const Batch& batch, const questions::HeldRun& run, const Step& step);
   // Gives a run up that takes too much memory.
   static void Bound(Metered& metered);
   static void SetUncountable(const absl::Status& why, Metered& metered);
@@ -122,6 +127,7 @@ class FilterGate : public AppendGate {
   // Until `end`, unless turn_is_over.
   absl::StatusOr<Metered> ReadAnew(Work& work, absl::Time end);
 
+  BudgetRefusals refusals_;
   SubjectSource* subjects_ = nullptr;
   std::atomic<bool> stopping_ = false;
   absl::Mutex mutex_;

@@ -300,7 +300,8 @@ TEST(AnswerFields, OfBudgetsAreAllShown) {
                   {"with_more_noise.sampling", "no plan has such events"},
                   {"runs", "found by their ledgers' names: Budgets in tests/cli/ledger_test.cc"},
                   {"pace.since", "told to the day"},
-                  {"pace.runs_out.nanos", kSeconds}},
+                  {"pace.runs_out.nanos", kSeconds},
+                  {"refused.time.nanos", kSeconds}},
       {{"grants.plan", "present_grant.plan"}}, [](const v1::ComputeBudgetResponse& answer) {
         v1::ComputeBudgetResponse open = answer;
         open.mutable_spending()->set_bound(1e6 + answer.spending().bound());

@@ -494,7 +494,8 @@ TEST_F(Ledger, BlocksOfABudgetAreBoundEachAndShown) {
   EXPECT_EQ(OnServer(with({"budget", "fits", name_, "--blocks", "12-13"}, plan)).exit_code, 5);
   Ok(with({"budget", "fits", name_, "--blocks", "13"}, plan));
   EXPECT_THAT(Dpledger({"budget", "show", name_, "--server", server_->address()}).out,
-              AllOf(HasSubstr("; of blocks 1-12"), HasSubstr("1-12: 1 of 1")));
+              AllOf(HasSubstr("; of blocks 1-12"), HasSubstr("1-12: 1 of 1"),
+                    HasSubstr(" of 1 in all at ")));
   EXPECT_THAT(Dpledger({"ledger", "show", name_ + "-b", "--server", server_->address()}).out,
               HasSubstr("12,14"));
   EXPECT_THAT(Dpledger({"ledger", "show", name_, "--server", server_->address()}).out,

@@ -60,12 +60,15 @@ class BudgetServiceTest : public ::testing::Test {
         [&] { return Call(server_.ledgers(), &v1::LedgerService::Stub::GrantBudget, request); });
   }
   void Append(const std::string& run, uint64_t rounds, bool late = false) {
+    ASSERT_TRUE(IsOk(TryAppend(run, rounds, late)));
+  }
+  grpc::Status TryAppend(const std::string& run, uint64_t rounds, bool late = false) {
     v1::AppendBatchRequest batch = Batch(NameOf(run), "w", absl::StrCat("a", ++requests_));
     v1::NewEntry& entry = *batch.add_entries();
     *(late ? entry.mutable_late_event()->mutable_event() : entry.mutable_event()) =
         Gaussians(rounds);
-    ASSERT_TRUE(IsOk(UntilCounted(
-        [&] { return Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, batch); })));
+    return UntilCounted(
+        [&] { return Call(server_.ledgers(), &v1::LedgerService::Stub::AppendBatch, batch); });
   }
   void Close(const std::string& run) {
     v1::AppendBatchRequest batch = Batch(NameOf(run), "w", absl::StrCat("c", ++requests_));
@@ -230,6 +233,32 @@ TEST_F(BudgetServiceTest, OverspentByLateEntriesItPromisesNothingAndGrantsNothin
     Epsilon("b", status);
     EXPECT_TRUE(IsOk(status));
   }
+}
+
+TEST_F(BudgetServiceTest, TellsWhatWasRefused) {
+  CreateBudget();
+  CreateRun("a", "ADAPTIVE");
+  CreateRun("c", "ADAPTIVE");
+  ASSERT_TRUE(IsOk(Grant("a", 300)));
+  EXPECT_EQ(Ask().refused_size(), 0);
+  for (const uint64_t rounds : {150, 200}) EXPECT_FALSE(IsOk(Grant("c", rounds)));
+  EXPECT_TRUE(IsError(TryAppend("a", 301), grpc::StatusCode::FAILED_PRECONDITION, "BUDGET_EXCEEDED",
+                      "was granted"));
+
+  const v1::ComputeBudgetResponse answer = Ask();
+  ASSERT_EQ(answer.refused_size(), 2);
+  const v1::BudgetRefusal &batch = answer.refused(0), &grant = answer.refused(1);
+  EXPECT_EQ(batch.ledger(), NameOf("a"));
+  EXPECT_TRUE(batch.of_batch());
+  EXPECT_EQ(batch.times(), 1u);
+  EXPECT_NEAR(batch.wanted(), 301 * .005, 1e-9);
+  EXPECT_NEAR(batch.bound(), 300 * .005, 1e-9);
+  EXPECT_EQ(grant.ledger(), NameOf("c"));
+  EXPECT_FALSE(grant.of_batch());
+  EXPECT_EQ(grant.times(), 2u);
+  EXPECT_NEAR(grant.wanted(), 500 * .005, 1e-9);
+  EXPECT_EQ(grant.bound(), 2);
+  EXPECT_GE(batch.time().seconds(), grant.time().seconds());
 }
 
 // No way round: by a fork, in a statement, through an event that nobody can count.

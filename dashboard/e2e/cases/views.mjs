@@ -169,18 +169,25 @@ export const cases = {
       assert.match(await text(tab), /0 runs on this server[^;]*; one record is one person/);
       await create(server, "e2e-run", over({ budget }));
       await create(server, "e2e-free", over({ parameters: "FIXED" }));
-      const plan = [rounds(1000, poisson(0.01), 1.1).event];
-      await server.call("LedgerService/GrantBudget", {
-        budget,
-        ledger: nameOf("e2e-run"),
-        requestId: "e2e-grant",
-        plan,
-      });
+      const grant = (count, requestId) =>
+        server.call("LedgerService/GrantBudget", {
+          budget,
+          ledger: nameOf("e2e-run"),
+          requestId,
+          plan: [rounds(count, poisson(0.01), 1.1).event],
+        });
+      await grant(1000, "e2e-grant");
+      for (const id of ["e2e-much", "e2e-more"])
+        await assert.rejects(grant(1e6, id), /does not fit into this budget/);
       await tab.goto(`${server.base}/dataset?name=${encodeURIComponent("e2e budgeted")}`);
       await says(tab, "of 8.000 is granted");
       assert.match(
         await text(tab),
         /Budget e2e-budget[\s\S]*[\d.]+ of 8.000 is granted[\s\S]*e2e-run\s+1,000 equal rounds/,
+      );
+      assert.match(
+        await text(tab),
+        /Refused, since the server started\s[\s\S]*e2e-run\s+[\d.,]+ of 8.000 in all\s.+, 2 times/,
       );
       assert.match(await text(tab), /No budget bounds 1 run over this data set: e2e-free/);
       await tab.goto(`${server.base}/ledger/default/e2e-run`);

@@ -2,6 +2,7 @@
 import type {
   BlockSpending,
   BudgetPace,
+  BudgetRefusal,
   ComputeBudgetResponse,
   FilterSpending,
   Ledger,
@@ -11,6 +12,7 @@ import { A, Awaited, Section, Table } from "../parts/parts";
 import { ledgerAddress } from "../router";
 import { Name, shortName, visible } from "../text/names";
 import { grouped, number, percentUp, plural, textNear, textUp } from "../text/numbers";
+import { Time } from "../text/time";
 import { blocksText } from "../text/words";
 import { planWords } from "./entries";
 
@@ -78,13 +80,32 @@ const Overspent = ({ of: ledgers }: { of: string[] }) => (
   </p>
 );
 
+/** What did not fit, the latest first. */
+const RefusedGrants = ({ of: refused }: { of: BudgetRefusal[] }) => (
+  <Table
+    columns={[{ label: "Refused, since the server started", class: "main" }, "It wanted", "When"]}
+    rows={refused.map(({ ledger, ofBatch, times, time, wanted, bound }) => ({
+      key: `${ledger} ${ofBatch}`,
+      cells: [
+        <Link to={ledger} />,
+        `${textUp(number(wanted))} of ${textNear(number(bound))} ` +
+          (ofBatch ? "that it was granted" : "in all"),
+        <>
+          <Time of={time} />
+          {number(times) > 1 && `, ${grouped(times)} times`}
+        </>,
+      ],
+    }))}
+  />
+);
+
 // What a run has spent of its grant.
 const used = (run: FilterSpending | undefined) =>
   run ? `${textUp(number(run.spent))} of ${textUp(number(run.granted))}` : "not known yet";
 
 function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Ledger }) {
   const { spending = {}, grants = [], grantCount, runs = [] } = answer;
-  const { overspent = [], retiredBlocks = [], pace } = answer;
+  const { overspent = [], retiredBlocks = [], refused = [], pace } = answer;
   const runOf = new Map(runs.map((run) => [run.ledger, run]));
   const spent = number(spending.spent);
   const bound = number(spending.bound);
@@ -121,6 +142,7 @@ function Granted({ of: answer, ledger }: { of: ComputeBudgetResponse; ledger: Le
       )}
       {answer.blocks && answer.blocks.length > 0 && <BlockTable of={answer.blocks} bound={bound} />}
       {more > 0 && <p class="faint">and {grouped(more)} more</p>}
+      {refused.length > 0 && <RefusedGrants of={refused} />}
     </>
   );
 }
