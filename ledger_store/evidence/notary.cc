@@ -122,7 +122,8 @@ absl::StatusOr<SigningRound> Notary::Round(const std::set<std::string>* only) {
 }
 
 absl::StatusOr<SigningRound> Notary::Follow(const absl::Status& refusal, uint64_t size_before) {
-  if (registry_.empty()) return refusal;  // until that process has begun it
+  if (registry_.empty()) return refusal;              // until that process has begun it
+  if (size_before == 0) RETURN_IF_ERROR(CheckKey());  // Open has seen none
   RETURN_IF_ERROR(MakePublic());
   SigningRound round;
   round.elsewhere = true;

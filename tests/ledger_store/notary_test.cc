@@ -374,6 +374,20 @@ TEST_F(NotaryTest, FollowsWhileAnotherHoldsTheLease) {
   EXPECT_EQ(Latest(*follower, kLedger).checkpoint.size, 2u);
 }
 
+// Both saw an empty store; what one acknowledged under its key, the other could not open.
+TEST_F(NotaryTest, DoesNotFollowARegistryThatAnotherKeyHasBegun) {
+  TamperedStore store(*store_, &tampering_);
+  tampering_.lease = [] {
+    return WithReason(absl::UnavailableError("another signs"), {"SIGNER_ELSEWHERE", {}});
+  };
+  NotaryOptions options = Options();
+  options.key = KeyFromByte('z');
+  const auto stranger = *Notary::Open(options, store);
+  MustOpen(Options(), *store_);
+  EXPECT_TRUE(IsError(stranger->Sign().status(), StatusCode::kFailedPrecondition, "KEY_MISMATCH",
+                      "is signed with"));
+}
+
 TEST_F(NotaryTest, ShowsNothingBeforeItIsPublished) {
   Create(kLedger);
   TamperedStore store(*store_, &tampering_);
