@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "base/absl_view.h"
 #include "base/address.h"
 #include "base/file.h"
 #include "base/hex.h"
@@ -185,11 +187,32 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(
                    std::move(token), tls ? GRPC_PRIVACY_AND_INTEGRITY : GRPC_SECURITY_NONE));
 }
 
-// What gRPC makes of a proxy's 403, 404 and other words, and of a connection that ends in the midst
-// of a call. The server's own answers all have a reason.
-bool LooksLikeAnAnswer(absl::StatusCode code) {
-  return code == absl::StatusCode::kPermissionDenied || code == absl::StatusCode::kUnimplemented ||
-         code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown;
+// A status without a reason, which the server's own all have, is a proxy's word, or what gRPC makes
+// of its 403 and 404, or of a connection that ends in the midst of a call. Those of gRPC's client
+// itself, and of the token's file, are what they say.
+bool IsOfWhatIsBetween(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnauthenticated:
+      return false;
+    default:
+      return true;
+  }
+}
+
+absl::Status NotAnAnswer(std::string_view what) {
+  return absl::UnavailableError(
+      absl::StrCat("not an answer of the server, but of what is between: ", ToAbsl(what)));
+}
+
+// Nothing is in it: that may be the answer of a list, or where nothing is to be said.
+bool MayBeEmpty(std::string_view answer) {
+  constexpr std::string_view kMay[] = {"List", "Read", "Find", "Revoke"};
+  return std::any_of(std::begin(kMay), std::end(kMay),
+                     [&](std::string_view verb) { return answer.starts_with(verb); });
 }
 
 // gRPC writes lines of its own to stderr, one for each answer of a proxy that is none: all that
@@ -293,6 +316,9 @@ absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
                    done.Notify();
                  });
   done.WaitForNotification();
+  if (status.ok() && answer.ByteSizeLong() == 0 && !MayBeEmpty(answer.GetDescriptor()->name())) {
+    return NotAnAnswer("OK, and no message");
+  }
   return FromGrpc(status);
 }
 
@@ -302,10 +328,8 @@ absl::Status FromGrpc(const grpc::Status& status) {
                            status.error_message());
   const ErrorReason reason = ReasonFromDetails(status.error_details());
   if (!reason.reason.empty()) return WithReason(plain, reason);
-  if (!LooksLikeAnAnswer(plain.code())) return plain;
-  return absl::UnavailableError(
-      absl::StrCat("not an answer of the server, but of what is between: ",
-                   absl::StatusCodeToString(plain.code()), ": ", plain.message()));
+  if (!IsOfWhatIsBetween(plain.code())) return plain;
+  return NotAnAnswer(absl::StrCat(absl::StatusCodeToString(plain.code()), ": ", plain.message()));
 }
 
 }  // namespace dpledger::connection

@@ -33,6 +33,17 @@ constexpr char kLedger[] = "projects/default/ledgers/adult";
 
 std::string Bytes(const merkle::Hash& hash) { return merkle::ToBytes(hash); }
 
+// As a server says it: with a reason, which what is between has not.
+grpc::Status Said(grpc::StatusCode code, const std::string& reason, const std::string& message) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("dpledger");
+  google::rpc::Status status;
+  status.set_code(static_cast<int>(code));
+  status.add_details()->PackFrom(info);
+  return {code, message, status.SerializeAsString()};
+}
+
 // A ledger whose entries are those of ReferenceTree: "leaf 0", "leaf 1", … and others after
 // `common`. Tests change its answers.
 class LedgerServer : public v1::LedgerService::Service, public v1::AuditService::Service {
@@ -52,7 +63,7 @@ class LedgerServer : public v1::LedgerService::Service, public v1::AuditService:
   grpc::Status GetLedger(grpc::ServerContext*, const v1::GetLedgerRequest* request,
                          v1::Ledger* ledger) override {
     EXPECT_EQ(request->name(), kLedger);
-    if (size == 0) return {grpc::StatusCode::NOT_FOUND, "ledger: none"};
+    if (size == 0) return Said(grpc::StatusCode::NOT_FOUND, "LEDGER_NOT_FOUND", "ledger: none");
     ledger->set_size(size);
     ledger->set_root_hash(Bytes(tree.Root(size)));
     if (before_get) before_get();
@@ -111,17 +122,6 @@ class ReceiptCheckTest : public ::testing::Test {
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr(absl::StrCat("server: has lost or rewritten what it acknowledged of ",
                                        kLedger, ": ", how)));
-  }
-  // As a server says it: with a reason, which what is between has not.
-  static grpc::Status Said(grpc::StatusCode code, const std::string& reason,
-                           const std::string& message) {
-    google::rpc::ErrorInfo info;
-    info.set_reason(reason);
-    info.set_domain("dpledger");
-    google::rpc::Status status;
-    status.set_code(static_cast<int>(code));
-    status.add_details()->PackFrom(info);
-    return {code, message, status.SerializeAsString()};
   }
 
   LedgerServer server_;

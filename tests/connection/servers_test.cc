@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "connection/connection.h"
 #include "connection/shared_connections.h"
+#include "dpledger/v1/accounting_service.grpc.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "tests/cli/process.h"
 #include "tests/connection/refusing_proxy.h"
@@ -146,6 +147,46 @@ TEST(Connect, SaysOfEachWhyItDoesNotAnswer) {
                                            ": not an answer of the server, but of what is "
                                            "between: ")),
                     HasSubstr("403")));
+}
+
+// What is between, and speaks gRPC: a status without the server's reason, or no message.
+class Between : public v1::AccountingService::Service {
+ public:
+  explicit Between(grpc::StatusCode code) : code_(code) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~Between() override { server_->Shutdown(); }
+  grpc::Status ComputeEpsilon(grpc::ServerContext*, const v1::ComputeEpsilonRequest*,
+                              v1::ComputeEpsilonResponse*) override {
+    return code_ == grpc::StatusCode::OK ? grpc::Status::OK : grpc::Status(code_, "between");
+  }
+  absl::Status Ask() const {
+    const auto channel =
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), grpc::InsecureChannelCredentials());
+    v1::ComputeEpsilonResponse answer;
+    return Call(channel, v1::ComputeEpsilonRequest(), answer, absl::Now() + absl::Minutes(1));
+  }
+
+ private:
+  const grpc::StatusCode code_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(Calls, AWordWithoutTheServersReasonIsNotTheServers) {
+  using grpc::StatusCode;
+  for (const StatusCode code : {StatusCode::OK, StatusCode::NOT_FOUND, StatusCode::INVALID_ARGUMENT,
+                                StatusCode::FAILED_PRECONDITION, StatusCode::OUT_OF_RANGE,
+                                StatusCode::PERMISSION_DENIED, StatusCode::INTERNAL}) {
+    const absl::Status status = Between(code).Ask();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("of what is between"));
+  }
+  EXPECT_EQ(Between(StatusCode::RESOURCE_EXHAUSTED).Ask().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 // Each server shows a certificate of its own name: another one's, of the same authority, is none.
