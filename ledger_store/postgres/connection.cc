@@ -19,12 +19,13 @@
 #include "base/status.h"
 
 namespace dpledger::postgres {
-namespace {
 
 absl::Status Unreachable(const std::string& what) {
   return WithReason(absl::UnavailableError(absl::StrCat("the database cannot be reached: ", what)),
                     {kUnreachable, {}});
 }
+
+namespace {
 
 // libpq's words for a login that failed, if they do not hold the password.
 std::string LoginError(PGconn* connection) {
@@ -363,15 +364,14 @@ absl::Status Connection::ErrorOf(const PGresult* result) {
   const std::string_view group = state.substr(0, 2);
   if (group == "XX" && state != "XX000") return absl::DataLossError(message);
   // Cancelled at the timeout; a lock not had in time; out of disk, memory or connections; an error
-  // of its disk.
-  if (group == "57" || group == "53" || group == "58" || state == "55P03") {
+  // of its disk; a right that was taken, a table or schema that was renamed: whoever did that can
+  // undo it.
+  if (group == "57" || group == "53" || group == "58" || state == "55P03" || state == "42501" ||
+      state == "42P01" || state == "3F000") {
     return WithReason(absl::UnavailableError(message), {"STORE_FAILED", {}});
   }
   if (state == "22012")
     return WithReason(absl::FailedPreconditionError(message), {kDividedByZero, {}});
-  if (state == "42501" || state == "42P01" || state == "3F000") {
-    return absl::FailedPreconditionError(message);
-  }
   return absl::InternalError(message);
 }
 

@@ -38,6 +38,7 @@ inline constexpr char kDividedByZero[] =
     "DIVIDED_BY_ZERO";  // FAILED_PRECONDITION: as MayWrite does
 inline constexpr char kUnreachable[] = "STORE_UNREACHABLE";  // UNAVAILABLE; the database is away
 bool IsConflict(const absl::Status& status);
+absl::Status Unreachable(const std::string& what);
 bool IsUnreachable(const absl::Status& status);
 
 class Connection {

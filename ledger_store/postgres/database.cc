@@ -72,20 +72,33 @@ absl::StatusOr<Database::Borrowed> Database::Borrow() {
 
 absl::Status Database::Borrowed::Open() {
   const DatabaseOptions& options = database_->options_;
-  absl::StatusOr<std::string> conninfo = options.conninfo;
-  if (options.conninfo_now) conninfo = options.conninfo_now();
-  std::string hung;
+  std::string hung, last;
   {
     absl::MutexLock lock(&database_->mutex_);
     hung = database_->hung_;
+    last = database_->connected_by_;
   }
-  ASSIGN_OR_RETURN(connection_,
-                   Connection::Open(conninfo.value_or(options.conninfo), options.timeout, hung));
+  // One that cannot be read or used, or not yet, is a slip: the one before is good until it is
+  // not.
+  absl::StatusOr<std::string> now = last;
+  if (options.conninfo_now) now = options.conninfo_now();
+  absl::StatusOr<std::unique_ptr<Connection>> opened =
+      Connection::Open(now.value_or(last), options.timeout, hung);
+  const bool by_last = !opened.ok() && now.ok() && *now != last;
+  if (by_last) opened = Connection::Open(last, options.timeout, hung);
+  ASSIGN_OR_RETURN(connection_, std::move(opened));
+  if (now.ok() && !by_last) {
+    absl::MutexLock lock(&database_->mutex_);
+    database_->connected_by_ = *std::move(now);
+  }
   absl::Status checked = CheckVersion(*connection_, options.schema);
   if (checked.ok()) checked = database_->CheckAnswered(*connection_);
   const std::string reason = ReasonOf(checked).reason;
   if (reason == kSchemaNewer) return database_->RefuseAsTooOld(checked);
-  return reason == kWentBack ? database_->Refuse(checked) : checked;
+  if (reason == kWentBack) return database_->Refuse(checked);
+  // A right that was taken, a schema that was renamed: whoever did that can undo it.
+  return checked.ok() || absl::IsUnavailable(checked) ? checked
+                                                      : Unreachable(std::string(checked.message()));
 }
 
 absl::Status Database::Refuse(absl::Status why) {

@@ -87,7 +87,8 @@ class Database {
   absl::Status Health() const;
 
  private:
-  explicit Database(const DatabaseOptions& options) : options_(options) {}
+  explicit Database(const DatabaseOptions& options)
+      : options_(options), connected_by_(options.conninfo) {}
 
   // A connection, and its place among those that may be open. One that was not given back when it
   // goes, for want of memory, is closed: who knows what is on its way there.
@@ -125,6 +126,7 @@ class Database {
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);
   int borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Answered> answered_ ABSL_GUARDED_BY(mutex_);
+  std::string connected_by_ ABSL_GUARDED_BY(mutex_);  // the last connection string that was taken
   std::string hung_
       ABSL_GUARDED_BY(mutex_);  // the host that answered nobody when it was asked last
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);

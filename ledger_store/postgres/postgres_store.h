@@ -37,7 +37,7 @@ struct PostgresOptions {
   // with target_session_attrs=read-write. Never in an error or a log.
   std::string connection;
   // Asked before each further connection, so that a password may change while the store is open.
-  // Null, or an error: `connection` as it was.
+  // Null, an error, or what nobody takes: the string that was taken last.
   std::function<absl::StatusOr<std::string>()> connection_now = {};
   std::string schema = "dpledger";  // made if there is none; [a-z0-9_]
   int connections = 8;              // the most to open, half of them for commits; at least 2

@@ -44,18 +44,24 @@ class ConnectionFile {
   ConnectionFile(std::string path, std::string known, const Log* log)
       : path_(std::move(path)), known_(std::move(known)), log_(log) {}
   absl::StatusOr<std::string> Read() {
-    ASSIGN_OR_RETURN(std::string now, ReadConnection(path_));
+    absl::StatusOr<std::string> now = ReadConnection(path_);
     absl::MutexLock lock(&mutex_);
-    if (now != known_ && log_ != nullptr) {
-      log_->Write(LogLevel::kInfo, "postgres_connection_read_again", {{"file", path_}});
+    const bool news = now.ok() ? *now != known_ : is_read_;
+    if (news && log_ != nullptr) {
+      log_->Write(now.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+                  now.ok() ? "postgres_connection_read_again" : "postgres_connection_unreadable",
+                  {{"file", path_}, {"message", std::string(now.status().message())}});
     }
-    return known_ = std::move(now);
+    is_read_ = now.ok();
+    if (now.ok()) known_ = *now;
+    return now;
   }
 
  private:
   const std::string path_;
   absl::Mutex mutex_;
   std::string known_ ABSL_GUARDED_BY(mutex_);
+  bool is_read_ ABSL_GUARDED_BY(mutex_) = true;
   const Log* const log_;
 };
 

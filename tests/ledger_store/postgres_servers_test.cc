@@ -308,6 +308,63 @@ TEST_F(PostgresServers, StoppedDatabaseIsUnavailableAndTakenUpAgain) {
   EXPECT_EQ(second_->Get(kLedger)->size(), 5u);
 }
 
+// As its file may hold for a while: what nobody takes, and nothing.
+TEST_F(PostgresServers, AWrongConnectionStringIsPassedOver) {
+  absl::StatusOr<std::string> now = server_->Connection();
+  PostgresOptions options;
+  options.connection = "host=/nowhere";
+  EXPECT_FALSE(OpenPostgresStore(options).ok());
+  options.connection = *now;
+  options.connection_now = [&] { return now; };
+  const auto store = *OpenPostgresStore(options);
+  uint64_t round = 0;
+  const auto append = [&] {
+    server_->Must(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+        " WHERE application_name = 'dpledger'");
+    ++round;
+    absl::Status status;
+    for (int i = 0; i < 20; ++i) {  // one for each connection that has just been ended
+      status = store->Append(RoundBatch(kLedger, "w", absl::StrCat("r", round), round)).status();
+      if (!absl::IsUnavailable(status)) break;
+    }
+    return status;
+  };
+  EXPECT_EQ(append(), absl::OkStatus());
+  for (const absl::StatusOr<std::string>& slip : {absl::StatusOr<std::string>("sslmod=verify-full"),
+                                                  {"host='"},
+                                                  {"host=/nowhere"},
+                                                  {absl::NotFoundError("the file is away")}}) {
+    now = slip;
+    EXPECT_EQ(append(), absl::OkStatus());
+    EXPECT_TRUE(store->Healthy());
+  }
+}
+
+TEST_F(PostgresServers, ASchemaOrRightThatIsAwayIsWaitedFor) {
+  ASSERT_TRUE(first_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
+  for (const char* gone : {"ALTER SCHEMA dpledger RENAME TO elsewhere",
+                           "ALTER TABLE dpledger.requests RENAME TO elsewhere"}) {
+    server_->Must(gone);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(first_->Append(RoundBatch(kLedger, "w", "r2", 2)).status().code(),
+                StatusCode::kUnavailable);
+      server_->Must(
+          "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+          " WHERE application_name = 'dpledger'");
+    }
+    EXPECT_TRUE(first_->Healthy());
+    server_->Must(std::string_view(gone).find("SCHEMA") != std::string_view::npos
+                      ? "ALTER SCHEMA elsewhere RENAME TO dpledger"
+                      : "ALTER TABLE dpledger.elsewhere RENAME TO requests");
+  }
+  absl::Status status = absl::UnavailableError("");
+  for (int i = 0; i < 20 && absl::IsUnavailable(status); ++i) {
+    status = first_->Append(RoundBatch(kLedger, "w", "r2", 2)).status();
+  }
+  EXPECT_EQ(status, absl::OkStatus());
+}
+
 TEST_F(PostgresServers, DamagedChunkIsNotHandedOut) {
   ASSERT_TRUE(first_->Append(RoundBatch(kLedger, "w", "r1", 1)).ok());
   ASSERT_TRUE(first_->Append(RoundBatch(kLedger, "w", "r2", 2)).ok());
