@@ -22,6 +22,7 @@ namespace {
 // Work on the loss grid: a third of a second; and the least share of the budget that is kept for
 // the bound asked for last.
 constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
+constexpr double kUsualGap = 1e-4;  // that is asked for
 // Above this ε no loss grid of pairs is tried: none reaches so far, and to find that out takes
 // long.
 constexpr double kBeyondGrids = 1e4;
@@ -137,14 +138,17 @@ absl::StatusOr<Answer> Asking::ByRdp(const Composition& composition) const {
 
 absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& composition,
                                                     double most_work) {
-  Limits limits = limits_;
-  limits.max_grid_work = std::fmin(limits.max_grid_work, most_work);
-  ASSIGN_OR_RETURN(const pld::Bounds bounds,
-                   question_.Pld(composition, options_.relative_gap, limits, laws_));
-  limits_.max_grid_work =
-      std::fmax(kLeastLeft * options_.limits.max_grid_work, limits_.max_grid_work - bounds.work);
-  if (!bounds.gridded) return std::nullopt;
-  return Answer{bounds.value, Method::kPld, {}};
+  // Where no grid is within reach that is finer than usual, a usual one says what it can: a finer
+  // wish brings no wider answer by that.
+  for (double gap = options_.relative_gap;; gap *= 10) {
+    Limits limits = limits_;
+    limits.max_grid_work = std::fmin(limits.max_grid_work, most_work);
+    ASSIGN_OR_RETURN(const pld::Bounds bounds, question_.Pld(composition, gap, limits, laws_));
+    limits_.max_grid_work =
+        std::fmax(kLeastLeft * options_.limits.max_grid_work, limits_.max_grid_work - bounds.work);
+    if (bounds.gridded) return Answer{bounds.value, Method::kPld, {}};
+    if (gap > 0.9 * kUsualGap) return std::nullopt;
+  }
 }
 
 // The intersection of `known`, if there is one, and another answer.

@@ -273,21 +273,25 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
   if (inner.Empty()) return absl::OkStatus();
   const bool added = resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne;
   const std::string key = absl::StrCat("sampled ", resolver.composition().pairs.size());
+  const std::string_view no_sum = "mechanism poisson_sampled of what is no noise on a sum";
   if (inner.non_private && inner.TotalCount() == 0) {
-    if (!added) return resolver.NoAnalysis(what);
+    if (!added) return resolver.NoAnalysis(no_sum);
     return resolver.AddPair(key, PoissonSampledPair(q, Everything()), Pair::Nothing(), count);
   }
   // A sample with a null record is like one without it only for sums.
   const bool refused = !added && nature > Nature::kNoiseOnASum;
   if (const auto whole = AsConcentrated(inner); whole.has_value()) {
-    if (refused) return resolver.NoAnalysis(what);
+    if (refused) return resolver.NoAnalysis(no_sum);
     return resolver.AddSampledCurve(SampleOf::kPoisson, {q, q}, *whole, count);
   }
   if (inner.non_private || !inner.curves.empty() || !inner.allocations.empty()) {
     return resolver.NoAnalysis("mechanism poisson_sampled of what has no distribution of its loss");
   }
-  if (refused || (!inner.steps.empty() && nature == Nature::kOther))
-    return resolver.NoAnalysis(what);
+  if (refused) return resolver.NoAnalysis(no_sum);
+  if (!inner.steps.empty() && nature == Nature::kOther) {
+    return resolver.NoAnalysis(
+        "mechanism poisson_sampled of Gaussians beside what is no noise on a sum");
+  }
   if (inner.TotalCount() > 1) {
     if (q == 1) return resolver.AddMechanism(part, count);
     return resolver.AddCurve(SampledRun{std::make_shared<const Composition>(inner), q}, count);

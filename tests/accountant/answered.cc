@@ -495,7 +495,8 @@ std::vector<Answered> AnsweredMechanisms() {
        Of(PoissonSampled{.5, {One(MixtureOfGaussians{0.8, {0, 1}, {.4, .6}})}}),
        SumOver(2, small::Poisson(.3), gaussian),
        {1.01, 1.01, 0}},
-      {"`poisson_sampled` of several of them, or of sampled Gaussians",
+      {"`poisson_sampled` of several of them (Gaussians only beside noise on sums), or of sampled "
+       "Gaussians",
        Of(PoissonSampled{.3, {One(SelfComposed{{One(DiscreteLaplace{.7, 1})}, 2})}}),
        SampledTwice(.3, small::DiscreteLaplaceNoise(.7)),
        {1.01, 1.01, 0}},

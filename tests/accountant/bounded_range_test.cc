@@ -143,6 +143,16 @@ TEST(BoundedRange, GivesUpWhereNoQuotientIsLeft) {
   }
 }
 
+TEST(BoundedRange, AFinerWishGivesNoWiderAnswer) {
+  double width = 1;
+  for (const double gap : {1e-4, 1e-6, 1e-8}) {  // the last is beyond all grids
+    const auto answer = ComputeEpsilon(Exponential(0.75, 5), 4e-12, {.relative_gap = gap});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_LE(answer->value.upper() - answer->value.lower(), width) << gap;
+    width = answer->value.upper() - answer->value.lower();
+  }
+}
+
 TEST(BoundedRange, AnswersAreNearTheOptimum) {
   const auto best = ComputeEpsilon(Exponential(0.1, 200), 1e-6, {});
   ASSERT_TRUE(best.ok());
