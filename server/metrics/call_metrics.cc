@@ -88,6 +88,10 @@ CallMetrics::CallMetrics(const std::vector<Method>& methods, prometheus::Registr
                    .Name("dpledger_answer_relative_gap")
                    .Help("Width of an answer's interval over its upper end.")
                    .Register(registry);
+  // What alerts watch is there from the start: the first refusal would be no increase else.
+  for (const char* reason : {"BUDGET_EXCEEDED", "FILTER_CROSSED"}) {
+    refusals_.Add({{"reason", reason}});
+  }
   for (size_t i = 0; i < methods.size(); ++i) {
     const Method& method = methods[i];
     OfMethod& of = methods_[i];

@@ -66,6 +66,7 @@ def run_server(source, binaries, folder):
         server = subprocess.Popen(["bash", "-c", "exec " + start.replace("/usr/bin/", "")], env=environment, stderr=log)
     try:
         script = re.fullmatch(r"/bin/sh -c '(.*)'", check)[1].replace("$$", "$").replace("/usr/bin/", "")
+        environment["MAINPID"] = str(server.pid)
         subprocess.run(["sh", "-c", script], env=environment, check=True, timeout=60)
         assert server.poll() is None, (folder / "log").read_text()
         began = time.monotonic()
