@@ -31,6 +31,9 @@ async function compiled(inside: string | undefined): Promise<WebAssembly.Module>
   }
 }
 
+// One for all files of a check.
+let module: Promise<WebAssembly.Module> | undefined;
+
 export class Accountant {
   private instance: Instance | undefined;
   failure: Error | undefined; // the first
@@ -39,7 +42,7 @@ export class Accountant {
   static async start(inside: string | undefined): Promise<Accountant> {
     const accountant = new Accountant();
     try {
-      accountant.instance = await Instance.start(await compiled(inside));
+      accountant.instance = await Instance.start(await (module ??= compiled(inside)));
     } catch (error) {
       accountant.failure = error as Error;
     }
