@@ -273,7 +273,7 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
   if (inner.Empty()) return absl::OkStatus();
   const bool added = resolver.neighbours().adjacency == Adjacency::kAddOrRemoveOne;
   const std::string key = absl::StrCat("sampled ", resolver.composition().pairs.size());
-  const std::string_view no_sum = "mechanism poisson_sampled of what is no noise on a sum";
+  const std::string_view no_sum = "mechanism poisson_sampled of what is not noise on one sum";
   if (inner.non_private && inner.TotalCount() == 0) {
     if (!added) return resolver.NoAnalysis(no_sum);
     return resolver.AddPair(key, PoissonSampledPair(q, Everything()), Pair::Nothing(), count);
@@ -290,7 +290,7 @@ absl::Status PoissonSampled::AddTo(Resolver& resolver, uint64_t count) const {
   if (refused) return resolver.NoAnalysis(no_sum);
   if (!inner.steps.empty() && nature == Nature::kOther) {
     return resolver.NoAnalysis(
-        "mechanism poisson_sampled of Gaussians beside what is no noise on a sum");
+        "mechanism poisson_sampled of Gaussians beside what is not noise on one sum");
   }
   if (inner.TotalCount() > 1) {
     if (q == 1) return resolver.AddMechanism(part, count);

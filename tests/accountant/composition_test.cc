@@ -88,7 +88,7 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
               HasSubstr("DISCRETE_GAUSSIAN on a sample by disjoint_batches"));
   const Mechanism stated{1, ZCDp{.1, 0}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {stated}}}), Adjacency::kZeroOut),
-              HasSubstr("poisson_sampled of anything but Gaussians"));
+              HasSubstr("poisson_sampled of what is not noise on one sum"));
   EXPECT_THAT(Refusal(Of({1, SampledWithoutReplacement{10, 2, {stated}}}), add),
               HasSubstr("no analysis under ADD_OR_REMOVE_ONE"));
   EXPECT_THAT(Refusal(Of({1, Unsupported{"sparse vector"}}), add),
@@ -97,6 +97,9 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
               HasSubstr("mechanism randomized_response"));
   EXPECT_THAT(Refusal(Of({1, SingleEpochTreeAggregation{1, {8}}}), add),
               HasSubstr("single_epoch_tree_aggregation (removing a record shifts the others"));
+  const Mechanism both{1, Composed{{{1, Gaussian{1}}, {1, EpsilonDelta{1, 0}}}}};
+  EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {both}}}), add),
+              HasSubstr("poisson_sampled of Gaussians beside what is not noise on one sum"));
   const Mechanism laplace{1, Laplace{1}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.1, {laplace}}}), replace),
               HasSubstr("poisson_sampled of anything but Gaussians"));
@@ -113,7 +116,7 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
               HasSubstr("poisson_sampled of what depends on the number of records"));
   const Mechanism tree{1, MatrixMechanism{TreeEncoder{8, Participation{1, 1}}, 1}};
   EXPECT_THAT(Refusal(Of({1, PoissonSampled{.01, {tree}}}), Adjacency::kZeroOut),
-              HasSubstr("poisson_sampled of anything but Gaussians"));
+              HasSubstr("poisson_sampled of what is not noise on one sum"));
   EXPECT_THAT(Refusal(Of({1, MixtureOfGaussians{1e-200, {0, 1}, {.5, .5}}}), add),
               HasSubstr("sensitivity above 1e100 deviations"));
   EXPECT_THAT(Refusal(Rounds({uint64_t{1} << 40, TruncatedPoisson{.1, 3}}, kQuery, 1), add),
