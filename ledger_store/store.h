@@ -57,6 +57,8 @@ struct GrantAtSize {
 inline constexpr char kBudgetChanged[] = "BUDGET_CHANGED";
 // Reason of UNAVAILABLE: a later program has changed the store so that this one may not use it.
 inline constexpr char kServerTooOld[] = "SERVER_TOO_OLD";
+// The database does not hold what it acknowledged: nothing more is asked of it.
+inline constexpr char kDatabaseWentBack[] = "DATABASE_WENT_BACK";
 
 // A line of batches: once one of them is refused, so is every later one (ABORTED, reason
 // EARLIER_BATCH_REFUSED). So a caller can pass the next batch before the last is answered, and

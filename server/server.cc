@@ -271,7 +271,13 @@ void Server::OpenSnapshotDoor(const std::string& store_folder) {
 
 absl::Status Server::CheckHealth() {
   absl::Status health = signing_->failure();
-  if (const absl::Status store = store_->Health(); !store.ok()) {
+  const absl::Status store = store_->Health();
+  if (health.ok() && ReasonOf(store).reason == kDatabaseWentBack) {
+    // It stays, and refuses. Whoever starts it again takes the other history: no supervisor may.
+    CheckReadiness();
+    return absl::OkStatus();
+  }
+  if (!store.ok()) {
     health = WithReason(
         absl::UnavailableError(absl::StrCat(store.message(), "; nothing more is acknowledged")),
         ReasonOf(store));
@@ -286,6 +292,7 @@ absl::Status Server::CheckHealth() {
 
 void Server::CheckReadiness() {
   absl::Status readiness = signing_->Readiness();
+  if (const absl::Status store = store_->Health(); !store.ok()) readiness = store;
   if (readiness.ok()) readiness = Listening();
   if (readiness.ok()) readiness = Whole();
   const int64_t age = absl::ToInt64Seconds(signing_->SignedAge());

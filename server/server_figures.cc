@@ -116,16 +116,16 @@ void Server::PullFigures(const std::string& store_folder) {
       "dpledger_ready", "1 while the server as a whole is ready.", PulledKind::kGauge, [this] {
         return desk_->health().Of("") == grpc::health::v1::HealthCheckResponse::SERVING ? 1.0 : 0.0;
       });
-  metrics_->Pull(
-      {"dpledger_not_ready", "1 for the reason why the server is not ready.", PulledKind::kGauge,
-       [this] {
-         const std::string now = NotReadyReason();
-         Samples samples;
-         for (const char* reason : {kSigningStalled, kClockJumped, kNotAccepting, kDamaged}) {
-           samples.push_back({now == reason ? 1.0 : 0.0, {{"reason", reason}}});
-         }
-         return samples;
-       }});
+  metrics_->Pull({"dpledger_not_ready", "1 for the reason why the server is not ready.",
+                  PulledKind::kGauge, [this] {
+                    const std::string now = NotReadyReason();
+                    Samples samples;
+                    for (const char* reason : {kSigningStalled, kClockJumped, kNotAccepting,
+                                               kDamaged, kDatabaseWentBack}) {
+                      samples.push_back({now == reason ? 1.0 : 0.0, {{"reason", reason}}});
+                    }
+                    return samples;
+                  }});
   metrics_->Pull({"dpledger_pool_waiting_calls", "Calls that wait for a thread, by its pool.",
                   PulledKind::kGauge, [this] {
                     Samples samples;

@@ -15,7 +15,6 @@ namespace dpledger::postgres {
 namespace {
 
 constexpr int kAttempts = 10;
-constexpr char kWentBack[] = "DATABASE_WENT_BACK";
 constexpr size_t kRemembered = 8;  // requests
 constexpr int64_t kBarriers = 64;  // rows, so that barriers do not wait for each other
 
@@ -95,7 +94,7 @@ absl::Status Database::Borrowed::Open() {
   if (checked.ok()) checked = database_->CheckAnswered(*connection_);
   const std::string reason = ReasonOf(checked).reason;
   if (reason == kSchemaNewer) return database_->RefuseAsTooOld(checked);
-  if (reason == kWentBack) return database_->Refuse(checked);
+  if (reason == kDatabaseWentBack) return database_->Refuse(checked);
   // A right that was taken, a schema that was renamed: whoever did that can undo it.
   return checked.ok() || absl::IsUnavailable(checked) ? checked
                                                       : Unreachable(std::string(checked.message()));
@@ -143,7 +142,7 @@ absl::Status Database::CheckAnswered(Connection& connection) {
           id, " of ", ledger,
           ". A standby that lacked it was promoted, or a backup was put back: docs/operating.md, "
           "\"A database that has gone back\"")),
-      {kWentBack, {{"ledger", ledger}, {"request_id", id}}});
+      {kDatabaseWentBack, {{"ledger", ledger}, {"request_id", id}}});
 }
 
 Database::Borrowed::~Borrowed() {

@@ -173,6 +173,16 @@ TEST(Health, FollowsTheStore) {
     EXPECT_EQ(running.Health(service), Health::NOT_SERVING) << service;
 }
 
+// Another start would take the other history: that is not for a supervisor, nor for a probe.
+TEST(Health, AServerWhoseDatabaseWentBackStaysAndIsNotReady) {
+  RunningServer running;
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+  running.store().went_back = true;
+  EXPECT_EQ(running.server().CheckHealth(), absl::OkStatus());
+  EXPECT_EQ(running.Health(""), Health::NOT_SERVING);
+  EXPECT_EQ(running.Health("dpledger.v1.LedgerService"), Health::SERVING);
+}
+
 TEST(Health, SaysThatTheServerIsNotReadyWhileItsClockIsWrong) {
   TestClock clock;
   ServerOptions options;

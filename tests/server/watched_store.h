@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "base/status.h"
 #include "tests/ledger_store/passing_store.h"
 
 namespace dpledger::server {
@@ -66,7 +67,7 @@ class StoreWatch {
     return appends_;
   }
 
-  std::atomic<bool> ill = false;
+  std::atomic<bool> ill = false, went_back = false;
   std::atomic<bool> lies = false;  // what is read of entries has a bit changed
   std::atomic<uint64_t> entries_read = 0;
   // Changes what is read of an entry; set while nothing reads.
@@ -115,6 +116,10 @@ class WatchedStore : public PassingStore {
     return entries;
   }
   absl::Status Health() const override {
+    if (watch_->went_back) {
+      return WithReason(absl::UnavailableError("the database has gone back"),
+                        {kDatabaseWentBack, {}});
+    }
     return watch_->ill ? absl::UnavailableError("the disk reported an error") : store_->Health();
   }
 
