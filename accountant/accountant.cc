@@ -22,7 +22,6 @@ namespace {
 // Work on the loss grid: a third of a second; and the least share of the budget that is kept for
 // the bound asked for last.
 constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
-constexpr double kUsualGap = 1e-4;  // that is asked for
 // Above this ε no loss grid of pairs is tried: none reaches so far, and to find that out takes
 // long.
 constexpr double kBeyondGrids = 1e4;
@@ -138,8 +137,8 @@ absl::StatusOr<Answer> Asking::ByRdp(const Composition& composition) const {
 
 absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& composition,
                                                     double most_work) {
-  // Where no grid is within reach that is finer than usual, a usual one says what it can: a finer
-  // wish brings no wider answer by that.
+  // Where a finer grid than usual is out of reach, the usual one is asked: who wishes for a
+  // narrower answer does not get a wider one.
   for (double gap = options_.relative_gap;; gap *= 10) {
     Limits limits = limits_;
     limits.max_grid_work = std::fmin(limits.max_grid_work, most_work);
@@ -147,7 +146,7 @@ absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& compositi
     limits_.max_grid_work =
         std::fmax(kLeastLeft * options_.limits.max_grid_work, limits_.max_grid_work - bounds.work);
     if (bounds.gridded) return Answer{bounds.value, Method::kPld, {}};
-    if (gap > 0.9 * kUsualGap) return std::nullopt;
+    if (gap > 0.9 * Options().relative_gap) return std::nullopt;
   }
 }
 

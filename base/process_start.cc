@@ -10,7 +10,8 @@ namespace dpledger {
 
 void BeginProcess() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // The lowest number that is free, which is this one; not for what it is used for.
+    // Gets the lowest number that is free, which is this one. Opened for the other use: what is
+    // read or written there fails.
     const int mode = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::fcntl(descriptor, F_GETFD) < 0) (void)!::open("/dev/null", mode);
   }

@@ -77,8 +77,8 @@ absl::Status Database::Borrowed::Open() {
     hung = database_->hung_;
     last = database_->connected_by_;
   }
-  // One that cannot be read or used, or not yet, is a slip: the one before is good until it is
-  // not.
+  // A string that cannot be read, or by which nobody lets this server in, is a slip, or comes too
+  // early: the one by which it connected last is tried too.
   absl::StatusOr<std::string> now = last;
   if (options.conninfo_now) now = options.conninfo_now();
   absl::StatusOr<std::unique_ptr<Connection>> opened =

@@ -59,7 +59,7 @@ void Usage::Denied(const Method& method, const CallContext& call, const Message&
   if (record_ == nullptr) return;
   v1::Access::Refused refused;
   refused.set_permission(std::string(permission));
-  // A right of administrators is about no ledger; what the call would have done with it is.
+  // An administrator's right is for no ledger in particular; the call may have named one.
   const std::string resource = NameOf(demand.resource);
   refused.set_resource(resource.empty() ? names.ledger : resource);
   refused.set_request_id(names.request_id);

@@ -88,7 +88,7 @@ CallMetrics::CallMetrics(const std::vector<Method>& methods, prometheus::Registr
                    .Name("dpledger_answer_relative_gap")
                    .Help("Width of an answer's interval over its upper end.")
                    .Register(registry);
-  // What alerts watch is there from the start: the first refusal would be no increase else.
+  // Alerts ask for an increase of these: they begin at 0, so that the first refusal is one.
   for (const char* reason : {"BUDGET_EXCEEDED", "FILTER_CROSSED"}) {
     refusals_.Add({{"reason", reason}});
   }
