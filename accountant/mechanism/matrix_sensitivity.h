@@ -7,8 +7,10 @@
 
 namespace dpledger::accountant {
 
-// `upper` bounds max ‖C u‖² over all participation patterns; `lower` is reached by one of them.
-Interval SquaredSensitivity(const TreeEncoder& tree, const Participation& participation);
+// max ‖C u‖² over all participation patterns, where that takes no more than so many `additions`,
+// which are taken off; else `upper` bounds it, and `lower` is reached by one of them.
+Interval SquaredSensitivity(const TreeEncoder& tree, const Participation& participation,
+                            double& additions);
 // In units of the first coefficient squared; exact but for rounding.
 Interval SquaredSensitivity(const ToeplitzEncoder& toeplitz, const Participation& participation);
 

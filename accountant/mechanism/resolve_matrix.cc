@@ -12,6 +12,8 @@
 namespace dpledger::accountant {
 namespace {
 
+// Additions for the exact sensitivity of a tree: a twentieth of a second.
+constexpr double kToBeExact = 3e7;
 constexpr char kTooManyParticipations[] =
     "mechanism matrix_mechanism: the encoders together have too many participations to work out";
 
@@ -47,8 +49,10 @@ absl::Status Resolver::AddEncoded(const TreeEncoder& tree, double noise_stddev, 
   RETURN_IF_ERROR(OnlyWhereStepsStay());
   const auto participations = static_cast<double>(participation->max_participations);
   RETURN_IF_ERROR(SpendWork(64 * participations * participations, kTooManyParticipations));
-  ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(SquaredSensitivity(tree, *participation),
-                                                      Quotient(noise_stddev, 1)));
+  double left = LeavesHalfOfTheWork(kToBeExact) ? kToBeExact : 0;
+  const Interval squared = SquaredSensitivity(tree, *participation, left);
+  RETURN_IF_ERROR(SpendWork(kToBeExact - std::fmax(left, 0), kTooManyParticipations));
+  ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(squared, Quotient(noise_stddev, 1)));
   return AddUnsampled(noise, count);
 }
 

@@ -93,7 +93,8 @@ double RecordedSensitivity(const v1::MatrixMechanism& mechanism) {
       std::get<accountant::MatrixMechanism>(std::get<accountant::Mechanism>(event).kind).encoder;
   if (const auto* tree = std::get_if<accountant::TreeEncoder>(&encoder)) {
     const auto& participation = std::get<accountant::Participation>(tree->schedule);
-    return std::sqrt(accountant::SquaredSensitivity(*tree, participation).upper());
+    double additions = 0;  // a bound will do
+    return std::sqrt(accountant::SquaredSensitivity(*tree, participation, additions).upper());
   }
   const auto& toeplitz = std::get<accountant::ToeplitzEncoder>(encoder);
   const auto& participation = std::get<accountant::Participation>(toeplitz.schedule);

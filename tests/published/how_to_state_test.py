@@ -78,7 +78,7 @@ class HowToState(unittest.TestCase):
 
     def test_every_command_prints_what_the_page_shows(self):
         self.assertEqual(self.fresh, self.text)
-        self.assertGreaterEqual(len(pages.BLOCK.findall(self.text)), 28)
+        self.assertGreaterEqual(len(pages.BLOCK.findall(self.text)), 27)
 
     def test_every_command_of_the_page_is_marked(self):
         self.assertEqual(self.text.count("```console") + self.text.count("```python"),
@@ -419,9 +419,9 @@ class HowToState(unittest.TestCase):
         exact = {steps: max(oracle.tree_square(range(first, 2000, 100), steps)
                             for first in range(100)) for steps in (2000, 2048)}
         self.assertEqual(exact, {2000: 425, 2048: 926})
-        self.shows("is 425 a tree", "squared sensitivity 926")
-        exact = math.sqrt(5 * 425)
-        self.assertTrue(exact <= self.stated("sensitivity") < exact + 1e-5)
+        self.shows("squared sensitivity 425 a tree", "in a fixed order 926")
+        truth = oracle.gaussian_epsilon(math.sqrt(5 * 425) / 46.3, 1e-5)
+        self.assertAlmostEqual(truth, 4.355049, 6)
 
     def test_toeplitz_encoder_costs_the_worst_participation(self):
         column = numpy.array([1, 0.5, 0.25])
