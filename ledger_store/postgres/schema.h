@@ -24,9 +24,9 @@ absl::Status CheckSchemaName(std::string_view schema);
 // `sql` with the schema's name for every "@".
 std::string InSchema(std::string_view schema, std::string_view sql);
 
-// Makes the tables, in one transaction, unless they are there: then the version is only read.
-// FAILED_PRECONDITION (kSchemaNewer) if it is not for programs of kSchemaVersion any more: nothing
-// is written then.
+// Makes the tables, in one transaction, unless they are there. FAILED_PRECONDITION, and nothing is
+// written: they are not for programs of kSchemaVersion any more (kSchemaNewer); they are not as
+// this program's statements need them, or are another service's (SCHEMA_UNFIT).
 absl::Status MakeSchema(Connection& connection, const std::string& schema);
 
 // FAILED_PRECONDITION (kSchemaNewer, SCHEMA_MISSING) unless programs of kSchemaVersion may use it.

@@ -156,8 +156,9 @@ TEST(PostgresLoss, NothingIsAcknowledgedByADatabaseThatHasGoneBack) {
 
 TEST_F(PostgresSchema, TablesAreMadeAllOrNone) {
   server_->Must("CREATE SCHEMA dpledger; CREATE TABLE dpledger.barriers (another bigint)");
-  EXPECT_TRUE(IsError(Open().status(), StatusCode::kAborted, "TRANSACTION_CONFLICT",
-                      "relation \"barriers\" already exists"));
+  EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "SCHEMA_UNFIT",
+                      "schema dpledger has tables of something else, or that were left half made: "
+                      "barriers; give this service a schema of its own"));
   EXPECT_EQ(server_->Must("SELECT string_agg(tablename, ' ') FROM pg_tables"
                           " WHERE schemaname = 'dpledger'"),
             "barriers");
@@ -174,6 +175,42 @@ TEST_F(PostgresSchema, MissingVersionIsRefused) {
     EXPECT_TRUE(IsError(Open().status(), StatusCode::kDataLoss, "",
                         "schema dpledger: its version is missing"))
         << change;
+  }
+}
+
+// Half of a migration, or of a hand: each thing that the statements rely on, changed alone.
+TEST_F(PostgresSchema, UnfitTablesAreNamedAndNothingIsWritten) {
+  const std::pair<const char*, const char*> kChanges[] = {
+      {"DROP TABLE dpledger.barriers", "table barriers is missing"},
+      {"ALTER TABLE dpledger.chunks RENAME TO pieces", "table chunks is missing"},
+      {"ALTER TABLE dpledger.ledgers DROP COLUMN wanted", "ledgers.wanted is missing"},
+      {"ALTER TABLE dpledger.requests RENAME receipt TO receipts", "requests.receipt is missing"},
+      {"ALTER TABLE dpledger.tiles ALTER level TYPE integer",
+       "tiles.level must be bigint NOT NULL, is integer NOT NULL"},
+      {"ALTER TABLE dpledger.writers ALTER writer TYPE text COLLATE \"en_US\"",
+       "writers.writer must be text COLLATE \"C\" NOT NULL, is text NOT NULL"},
+      {"ALTER TABLE dpledger.summaries ALTER body DROP NOT NULL",
+       "summaries.body must be bytea NOT NULL, is bytea"},
+      {"ALTER TABLE dpledger.texts ADD COLUMN later bigint NOT NULL",
+       "texts.later is of a later version, and must be nullable or have a default"},
+      {"ALTER TABLE dpledger.chunks DROP CONSTRAINT chunks_pkey",
+       "the primary key of chunks must be (ledger, first_seq), is ()"},
+      {"ALTER TABLE dpledger.writers DROP CONSTRAINT writers_pkey, ADD PRIMARY KEY (writer, "
+       "ledger)",
+       "the primary key of writers must be (ledger, writer), is (writer, ledger)"},
+      {"DROP INDEX dpledger.ledgers_unsigned", "index ledgers_unsigned is missing or not valid"},
+  };
+  server_->Must("CREATE COLLATION IF NOT EXISTS public.\"en_US\" FROM \"C\"");
+  for (const auto& [change, fault] : kChanges) {
+    ASSERT_TRUE(Open().ok());
+    ASSERT_TRUE(Open().ok());  // the control: as it was made, it is used
+    server_->Must(change);
+    const std::string before = Everything();
+    EXPECT_TRUE(IsError(Open().status(), StatusCode::kFailedPrecondition, "SCHEMA_UNFIT",
+                        absl::StrCat("schema dpledger is not as this program needs it: ", fault)))
+        << change;
+    EXPECT_EQ(Everything(), before) << change;
+    server_->Must("DROP SCHEMA dpledger CASCADE");
   }
 }
 
