@@ -358,10 +358,10 @@ absl::StatusOr<ListOrder> ListOrder::Parse(std::string_view text) {
   return order;
 }
 
-ListOrder::Place ListOrder::PlaceOf(const Listed& listed) const {
+ListOrder::Place ListOrder::PlaceOf(const LedgerRow& row) const {
   Place place;
-  if (field_ != nullptr) place.value = field_->of(listed);
-  place.name = listed.ledger.name();
+  if (field_ != nullptr) place.value = field_->of({row, absl::UnixEpoch()});
+  place.name = row.name();
   return place;
 }
 

@@ -62,9 +62,11 @@ class ListOrder {
     FieldValue value;
     std::string_view name;
   };
-  Place PlaceOf(const Listed& listed) const;
+  // Ages are as of one fixed moment, which changes nothing in their order.
+  Place PlaceOf(const LedgerRow& row) const;
   bool Before(const Place& a, const Place& b) const;
   bool by_name() const { return field_ == nullptr; }
+  bool operator==(const ListOrder&) const = default;
 
  private:
   const ListedField* field_ = nullptr;  // null: by name alone

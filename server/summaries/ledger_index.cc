@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/summaries/dataset_names.h"
 
@@ -25,7 +26,16 @@ std::shared_ptr<const LedgerHead> WithFewWriters(std::shared_ptr<const LedgerHea
   return copy;
 }
 
+// What the names of its ledgers begin with.
+std::string PrefixOf(const std::string& parent) {
+  return parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/");
+}
+
 }  // namespace
+
+bool IsOf(const std::string& ledger, const std::string& parent) {
+  return absl::StartsWith(ledger, PrefixOf(parent));
+}
 
 LedgerRow LedgerRow::Of(std::shared_ptr<const LedgerHead> head) {
   const size_t servers = head->writers.Find("") == nullptr ? 0 : 1;
@@ -170,8 +180,7 @@ std::shared_ptr<const LedgerRow> LedgerIndex::Find(const std::string& name) cons
 
 LedgerRows LedgerIndex::Of(const std::string& parent, const std::string& after,
                            size_t limit) const {
-  const std::string prefix =
-      parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/");
+  const std::string prefix = PrefixOf(parent);
   std::string beyond = prefix;
   ++beyond.back();
   if (after > beyond) return {};

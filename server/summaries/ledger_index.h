@@ -45,6 +45,8 @@ struct LedgerRow {
   // As lists show it, and others.
   v1::Ledger Described() const;
 };
+// Whether it is a ledger of "projects/p", or `parent` is "projects/-".
+bool IsOf(const std::string& ledger, const std::string& parent);
 using LedgerRows = std::vector<std::shared_ptr<const LedgerRow>>;
 // Of rows that are read in order, before each one: fetches what lists read of the next few, which
 // lie all over the memory.

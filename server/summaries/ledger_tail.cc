@@ -157,8 +157,9 @@ void LedgerTail::Run() {
     const auto at_once = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || asked_ > polled_;
     };
-    mutex_.AwaitWithTimeout(absl::Condition(&wanted), pause);
-    mutex_.AwaitWithTimeout(absl::Condition(&at_once), kGather);
+    // What another server made durable has waited for the pause already.
+    if (mutex_.AwaitWithTimeout(absl::Condition(&wanted), pause))
+      mutex_.AwaitWithTimeout(absl::Condition(&at_once), kGather);
     if (stopping_) return;
   }
 }

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/hex.h"
@@ -62,11 +61,6 @@ absl::StatusOr<PageAfter> PageOf(const Request& request) {
   const auto after = HexDecode(request.page_token());
   if (!after.ok()) return FieldError("page_token", "must come from the answer before");
   return PageAfter{size, *after};
-}
-
-bool IsOf(const std::string& ledger, const std::string& parent) {
-  return absl::StartsWith(ledger,
-                          parent == "projects/-" ? "projects/" : absl::StrCat(parent, "/ledgers/"));
 }
 
 // A ledger as answers show it.
@@ -129,6 +123,15 @@ struct DatasetRows {
   }
 };
 
+// These rows, a part at each call.
+std::function<LedgerRows()> From(LedgerRows::const_iterator first, LedgerRows::const_iterator end) {
+  return [first, end]() mutable {
+    const auto begin = first;
+    first += std::min(end - begin, static_cast<ptrdiff_t>(kLooked));
+    return LedgerRows(begin, first);
+  };
+}
+
 // As ComputeEpsilon refuses it.
 void RefuseTotal(v1::DatasetSummary& dataset) {
   dataset.clear_epsilon();
@@ -147,7 +150,10 @@ ListingService::ListingService(LedgerTail* tail, LedgerIndex* index, DatasetTota
       index_(*index),
       totals_(*totals),
       notes_(notes),
-      may_list_(std::move(may_list)) {}
+      may_list_(std::move(may_list)),
+      orders_(std::make_shared<OrderedLists>(index)) {
+  index_.Listen(orders_);
+}
 
 absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
     const v1::ListLedgersRequest& request, const CallContext& call) {
@@ -163,46 +169,30 @@ absl::StatusOr<v1::ListLedgersResponse> ListingService::ListLedgers(
   }
   RETURN_IF_ERROR(tail_.Refresh(call.deadline));
 
-  // Those that follow the last page, with where they stand. One more than a page is wanted: of
-  // others that stand behind it no more are kept than so many again.
-  struct Found {
-    ListOrder::Place place;
-    std::shared_ptr<const LedgerRow> row;
+  LedgerRows found;
+  const auto take = [&](const std::shared_ptr<const LedgerRow>& row) {
+    if (filter.Holds({*row, token.now})) found.push_back(row);
+    return found.size() <= page_size;  // one more: it tells that there is a next page
   };
-  std::vector<Found> found;
-  const auto before = [&](const Found& a, const Found& b) {
-    return order.Before(a.place, b.place);
-  };
-  const auto keep_first = [&] {
-    if (found.size() <= page_size + 1) return;
-    const auto end = found.begin() + static_cast<ptrdiff_t>(page_size + 1);
-    std::nth_element(found.begin(), end, found.end(), before);
-    found.erase(end, found.end());
-  };
-  const std::string after(order.by_name() ? token.last.name : "");
-  RETURN_IF_ERROR(ForEachVisible(request.parent(), after, call,
-                                 [&](const std::shared_ptr<const LedgerRow>& row) {
-                                   const Listed listed = {*row, token.now};
-                                   if (!filter.Holds(listed)) return true;
-                                   const ListOrder::Place place = order.PlaceOf(listed);
-                                   if (!is_first && !order.Before(token.last, place)) return true;
-                                   found.push_back({place, row});
-                                   if (order.by_name()) return found.size() <= page_size;
-                                   if (found.size() >= 2 * (page_size + 1)) keep_first();
-                                   return true;
-                                 }));
-  keep_first();
-  if (!order.by_name()) std::sort(found.begin(), found.end(), before);
+  if (order.by_name()) {
+    const std::string after(token.last.name);
+    RETURN_IF_ERROR(ForEachVisible(ByName(request.parent(), after), call, take));
+  } else {
+    const OrderedRows rows = orders_->Of(request.parent(), order);
+    const auto first =
+        is_first ? rows->begin() : Behind(order, token.last, rows->begin(), rows->end());
+    RETURN_IF_ERROR(ForEachVisible(From(first, rows->end()), call, take));
+  }
 
   v1::ListLedgersResponse response;
   *response.mutable_server_time() =
       TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(absl::Now()));
   size_t bytes = 0;
   for (size_t i = 0; i < found.size(); ++i) {
-    Shown shown(*found[i].row);
+    Shown shown(*found[i]);
     bytes += shown.bytes();
     if (i == page_size || (i > 0 && bytes > kMaxAnswerBytes)) {
-      response.set_next_page_token(ToText({found[i - 1].place, token.now}, request));
+      response.set_next_page_token(ToText({order.PlaceOf(*found[i - 1]), token.now}, request));
       break;
     }
     std::move(shown).AddTo(response);
@@ -225,18 +215,24 @@ std::vector<DamagedLedger> ListingService::DamagedOf(const std::string& parent,
   return damaged;
 }
 
-absl::Status ListingService::ForEachVisible(const std::string& parent, const std::string& after,
-                                            const CallContext& call, const Take& take,
-                                            const Hide& hide) const {
+ListingService::NextRows ListingService::ByName(const std::string& parent,
+                                                std::string after) const {
+  return [this, parent, last = std::move(after)]() mutable {
+    LedgerRows rows = index_.Of(parent, last, kLooked);
+    if (!rows.empty()) last = rows.back()->name();
+    return rows;
+  };
+}
+
+absl::Status ListingService::ForEachVisible(const NextRows& next, const CallContext& call,
+                                            const Take& take, const Hide& hide) const {
   LedgerRows rows;
-  std::string last = after;
   do {
     if (call.cancelled && call.cancelled()) return absl::CancelledError("the caller has gone");
     if (absl::Now() > call.deadline) {
       return absl::DeadlineExceededError("the list was not done within the call's deadline");
     }
-    rows = index_.Of(parent, last, kLooked);
-    if (!rows.empty()) last = rows.back()->name();
+    rows = next();
     for (size_t i = 0; i < rows.size(); ++i) {
       FetchAhead(rows, i);
       if (!may_list_(call.caller, rows[i]->name())) {
@@ -257,7 +253,7 @@ absl::StatusOr<v1::ListDatasetsResponse> ListingService::ListDatasets(
   std::map<std::string, DatasetRows> by_name;
   std::set<std::string> in_part;  // data sets that have ledgers which the caller may not list
   RETURN_IF_ERROR(ForEachVisible(
-      request.parent(), "", call,
+      ByName(request.parent()), call,
       [&](const std::shared_ptr<const LedgerRow>& row) {
         if (IsOfServer(row->name())) return true;  // it says nothing of any data
         by_name[row->declaration().dataset()].Add(row);
@@ -321,7 +317,7 @@ absl::StatusOr<ListingService::Examined> ListingService::Attention(const std::st
   std::map<std::string, LedgerRows> by_name;
   std::map<std::string, std::set<std::string>> projects_of;  // by data set
   RETURN_IF_ERROR(
-      ForEachVisible(parent, "", call, [&](const std::shared_ptr<const LedgerRow>& row) {
+      ForEachVisible(ByName(parent), call, [&](const std::shared_ptr<const LedgerRow>& row) {
         if (IsOfServer(row->name())) return true;  // it says nothing of any data
         AddAttention(*row, now, items);
         if (row->summary == nullptr || row->summary->size() < row->size()) ++found.unexamined;

@@ -28,6 +28,7 @@
 #include "server/summaries/filter.h"
 #include "server/summaries/ledger_index.h"
 #include "server/summaries/ledger_tail.h"
+#include "server/summaries/ordered_lists.h"
 #include "server/summaries/token_cipher.h"
 
 namespace dpledger::server {
@@ -93,12 +94,14 @@ class ListingService {
 
  private:
   friend class LedgerWatch;
-  // Those of `parent` after `after` that the caller may list, in order, while `take` says true;
-  // others go to `hide`, if there is one. DEADLINE_EXCEEDED, CANCELLED.
+  // The next kLooked ledgers of some list; fewer: its last.
+  using NextRows = std::function<LedgerRows()>;
+  NextRows ByName(const std::string& parent, std::string after = "") const;
+  // Those that the caller may list, in order, while `take` says true; others go to `hide`, if there
+  // is one. DEADLINE_EXCEEDED, CANCELLED.
   using Take = std::function<bool(const std::shared_ptr<const LedgerRow>& row)>;
   using Hide = std::function<void(const LedgerRow& row)>;
-  absl::Status ForEachVisible(const std::string& parent, const std::string& after,
-                              const CallContext& call, const Take& take,
+  absl::Status ForEachVisible(const NextRows& next, const CallContext& call, const Take& take,
                               const Hide& hide = nullptr) const;
   // The damaged ledgers of `parent` that the caller may list; at most kMostDamaged.
   std::vector<DamagedLedger> DamagedOf(const std::string& parent, const CallContext& call) const;
@@ -121,6 +124,7 @@ class ListingService {
   const MayList may_list_;
   StateFor state_for_;  // may be empty
   const TokenCipher cipher_;
+  const std::shared_ptr<OrderedLists> orders_;
 };
 
 }  // namespace dpledger::server

@@ -333,7 +333,7 @@ TEST(ListOrder, IsByFieldThenNameWithTheAbsentLast) {
   const auto names = [&](const std::string& text) {
     const ListOrder order = *ListOrder::Parse(text);
     std::vector<ListOrder::Place> places;
-    for (const Sample& sample : samples) places.push_back(order.PlaceOf(sample.listed()));
+    for (const Sample& sample : samples) places.push_back(order.PlaceOf(sample.listed().ledger));
     std::sort(places.begin(), places.end(),
               [&](const auto& a, const auto& b) { return order.Before(a, b); });
     std::string out;
