@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import secrets
 import types
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -39,7 +40,7 @@ from .messages import (DisjointBatches, FullBatch, Poisson, RandomAllocation, Sa
 from .recorder import Recorder, _recorder_or_none
 from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
 from .torch import guards
-from .torch.batches import BatchSampler
+from .torch.batches import BatchSampler, refuse_repeats
 from .torch.optimizer import keep_from_stepping_alone
 from .torch.trial import Tried
 
@@ -130,8 +131,8 @@ def scheme_of(loader: Any) -> SamplingScheme:
         return Poisson(drawn_rate(sampler.sample_rate), size)
     inner = getattr(sampler, "sampler", None)
     if name == "BatchSampler" and type(inner).__name__ == "RandomSampler":
-        if inner.replacement:
-            return WithReplacement(sampler.batch_size, size)
+        if inner.replacement:  # the loader's records may be more than are drawn from
+            return WithReplacement(sampler.batch_size, len(inner.data_source))
         if inner.num_samples > len(inner.data_source):
             raise InvalidArgument(
                 "data_loader: its RandomSampler has num_samples=%d over %d records, so "
@@ -149,6 +150,7 @@ def _check_loader(loader: Any, name: str = "data_loader") -> None:
     if not isinstance(loader, torch.utils.data.DataLoader):
         raise WrongType("%s: must be a torch DataLoader, got %s" % (name, type(loader).__name__),
                         field=name)
+    refuse_repeats(loader.dataset, name)
 
 
 _MOST_KEPT = 64  # batches without a step
@@ -439,8 +441,10 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         returned = _watched(returned)
         returned.batch_sampler.amplifies = not isinstance(scheme, (DisjointBatches, FullBatch))
         rows = _RowCount(wrapped)
-        wrapped.attach_step_hook(lambda optim: self._before_step(optim, scheme,
-                                                                 returned.batch_sampler, rows))
+        wrapped.attach_step_hook(lambda optim: None)  # Opacus' own counts for its accountant
+        _step_after(wrapped, lambda optim: self._before_step(optim, scheme,
+                                                             returned.batch_sampler, rows))
+        _seed(wrapped)
         return tuple(private[:-1]) + (returned,)
 
     def make_private_with_epsilon(self, *, module: Any, optimizer: Any, data_loader: Any,
@@ -475,10 +479,10 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                      rows: "_RowCount") -> None:
         """Opacus calls it after the noise and before the step."""
         failed: Optional[Error] = None
-        taken = rows.taken()
+        taken, clipped_to = rows.taken()
         try:
             guards.check_state()
-            self._record(optim, scheme, samples, taken)
+            self._record(optim, scheme, samples, taken, clipped_to)
         except Error as refused:
             failed = refused
         failed = _agreed(failed)
@@ -489,7 +493,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             raise failed
 
     def _record(self, optim: Any, scheme: SamplingScheme, samples: _Samples,
-                rows: Optional[int]) -> None:
+                rows: Optional[int], clipped_to: float) -> None:
         if _rank() != 0:
             return
         if optim.accumulated_iterations > 1:
@@ -498,13 +502,16 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                 "several of their batches; step after each, or use BatchMemoryManager"
                 % optim.accumulated_iterations,
                 field="optimizer")
-        norms = optim.max_grad_norm
-        bound = math.sqrt(math.fsum(
-            float(n) ** 2 for n in norms)) if isinstance(norms, (list, tuple)) else float(norms)
-        noise = float(optim.noise_multiplier)
+        bound, noise = _norm(optim.max_grad_norm), float(optim.noise_multiplier)
+        if clipped_to > bound * (1 + 1e-6):  # Opacus adds up layers' norms in 32 bits
+            raise InvalidArgument(
+                "optimizer: gradients were clipped to %r, and noise is for max_grad_norm=%r: change "
+                'it between steps, not between parts of one sample; under clipping="per_layer" '
+                "change max_grad_norms with it" % (clipped_to, bound), field="optimizer")
         assert self._recorder is not None
         scheme = _step_of(samples, scheme, rows, self._recorder)
-        self._recorder.round(scheme, SumQuery(bound, noise * bound, "gradient")).await_releasable()
+        query = SumQuery(max(bound, clipped_to), noise * bound, "gradient")
+        self._recorder.round(scheme, query).await_releasable()
         if _client.observer is not None:
             _client.observer.own_noise([p.summed_grad for p in optim.params],
                                        [p.grad for p in optim.params])
@@ -527,26 +534,66 @@ def _step_by(wrapped: Any, inner: Any) -> None:
     wrapped.step = types.MethodType(step, wrapped)
 
 
+def _step_after(wrapped: Any, before: Any) -> None:
+    """Lets `before` have each step before its weights change, and before any hook of the loop's
+    own, which does not take its place."""
+    prepared = wrapped.pre_step
+
+    @functools.wraps(prepared)
+    def pre_step(self: Any, *arguments: Any, **named: Any) -> Any:
+        theirs = self.step_hook
+
+        def both(optim: Any) -> None:
+            before(optim)
+            if theirs is not None:
+                theirs(optim)
+        self.step_hook = both
+        try:
+            return prepared(*arguments, **named)
+        finally:
+            self.step_hook = theirs
+    wrapped.pre_step = types.MethodType(pre_step, wrapped)
+
+
+def _seed(wrapped: Any) -> None:
+    """Noise from a stream of its own, where the loop gave none: after torch.manual_seed a script
+    that is run again would add the same noise to another sample's sum."""
+    if getattr(wrapped, "generator", None) is None and not getattr(wrapped, "secure_mode", False):
+        generator = torch.Generator(device=wrapped.params[0].device)
+        generator.manual_seed(secrets.randbits(63))
+        wrapped.generator = generator
+
+
+def _norm(norms: Any) -> float:
+    """The bound on the whole gradient, of one for each layer."""
+    return (math.sqrt(math.fsum(float(n) ** 2 for n in norms))
+            if isinstance(norms, (list, tuple)) else float(norms))
+
+
 class _RowCount:
-    """How many rows of gradients an optimizer has clipped since its last step. Under
-    BatchMemoryManager that is in several parts."""
+    """How many rows of gradients an optimizer has clipped since its last step, and the greatest
+    norm that it clipped to. Under BatchMemoryManager that is in several parts."""
 
     def __init__(self, optim: Any) -> None:
         self.rows: Optional[int] = 0
+        self.clipped_to = 0.0
         clip = optim.clip_and_accumulate
 
         def clip_and_accumulate() -> None:
             samples = getattr(optim, "grad_samples", None)
+            norms = getattr(optim, "max_grad_norms", None)  # under clipping="per_layer"
+            self.clipped_to = max(self.clipped_to,
+                                  _norm(optim.max_grad_norm if norms is None else norms))
             clip()
             self.rows = None if samples is None or self.rows is None else self.rows + len(
                 samples[0])
         optim.clip_and_accumulate = clip_and_accumulate
 
-    def taken(self) -> Optional[int]:
-        """The rows, which then count from 0 again; None where the optimizer has no rows to
-        count."""
-        rows, self.rows = self.rows, 0
-        return rows
+    def taken(self) -> Tuple[Optional[int], float]:
+        """The rows, None where the optimizer has none to count, and the norm; both then begin
+        anew."""
+        taken, self.rows, self.clipped_to = (self.rows, self.clipped_to), 0, 0.0
+        return taken
 
 
 def _rate(loader: Any, population: Optional[int]) -> float:

@@ -63,6 +63,50 @@ class Engine(support.WithServer):
         self.assertEqual(len(engine.accountant), 12)
         self.assertAlmostEqual(engine.accountant.get_epsilon(1e-5), truth.upper, places=4)
 
+    def test_a_hook_of_the_loop_s_own_comes_after_the_ledger_s(self):
+        with self.recorder("hooks") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            model, optimizer, loader = self.private(engine)
+            seen = []
+            optimizer.attach_step_hook(lambda _: seen.append(len(engine.accountant)))
+            for inputs, labels in loader:
+                self.step(model, optimizer, inputs, labels)
+            self.assertEqual(seen, list(range(1, 13)))  # what was recorded by then
+            truth = dpledger.epsilon(noise_multiplier=2.0, sample_rate=50 / 600, steps=12,
+                                     delta=1e-5)
+            self.assertGreaterEqual(engine.get_epsilon(1e-5), truth.lower)
+
+    def test_gradients_are_clipped_to_what_the_noise_is_for(self):
+        for name, change in (("per-layer", "max_grad_norms"), ("parts", "max_grad_norm")):
+            with self.subTest(name), self.recorder(name) as ledger:
+                engine = ours.PrivacyEngine(recorder=ledger)
+                model, optimizer, loader = self.private(engine)
+                inputs, labels = next(iter(loader))
+                before = [p.detach().clone() for p in model.parameters()]
+                if change == "max_grad_norms":
+                    optimizer.max_grad_norms = [1.5, 1.5]
+                else:
+                    clip = optimizer.clip_and_accumulate
+
+                    def lowered():
+                        clip()
+                        optimizer.max_grad_norm = 0.5
+                    optimizer.clip_and_accumulate = lowered
+                with self.assertRaisesRegex(ValueError, "clipped to .* noise is for max_grad_norm"):
+                    self.step(model, optimizer, inputs, labels)
+                for parameter, value in zip(model.parameters(), before):
+                    self.assertTrue(torch.equal(parameter, value))
+
+    def test_a_seed_used_again_is_no_noise_used_again(self):
+        drawn = []
+        for run in ("first", "second"):
+            torch.manual_seed(42)
+            with self.recorder("seed-" + run) as ledger:
+                engine = ours.PrivacyEngine(recorder=ledger)
+                _, optimizer, loader = self.private(engine)
+                drawn.append(torch.randn(4, generator=optimizer.generator))
+        self.assertFalse(torch.equal(*drawn))
+
     def test_schemes_are_what_loaders_really_do(self):
         engine = ours.PrivacyEngine(recorder=self.recorder("schemes"), sampler="opacus")
         theirs = self.private(engine)[-1]
@@ -75,6 +119,9 @@ class Engine(support.WithServer):
         replaced = torch.utils.data.RandomSampler(self.data, replacement=True)
         self.assertEqual(ours.scheme_of(self.loader(sampler=replaced, shuffle=False)),
                          dpledger.WithReplacement(50, 600))
+        few = torch.utils.data.RandomSampler(range(100), replacement=True)
+        self.assertEqual(ours.scheme_of(self.loader(sampler=few, shuffle=False)),
+                         dpledger.WithReplacement(50, 100))
         with self.assertRaisesRegex(ValueError, "data_loader: how its sampler .*SequentialSampler"):
             ours.scheme_of(self.loader(shuffle=False))
 

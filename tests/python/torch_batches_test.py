@@ -51,6 +51,17 @@ class Samples(unittest.TestCase):
             self.assertLess(abs(counts[record] - 600), 6 * spread)
         self.assertGreater(statistics.pstdev(counts.values()), spread / 2)
 
+    def test_a_subset_has_each_record_once(self):
+        data = torch.utils.data.TensorDataset(torch.arange(20.0))
+
+        def loader(dataset):
+            return exact.data_loader(dataset, exact.PoissonBatchSampler(20, 0.5, steps=1))
+        loader(torch.utils.data.Subset(data, [3, 1, 2]))
+        twice = torch.utils.data.Subset(data, torch.tensor([3, 1, 3]))
+        for dataset in (twice, torch.utils.data.Subset(twice, [0, 1])):
+            with self.assertRaisesRegex(ValueError, "dataset: its Subset has record 3 several"):
+                loader(dataset)
+
     def test_epochs_have_each_record_once(self):
         for sampler, differ in ((exact.ShuffledBatchSampler(50, 7, epochs=3), (7, 8)),
                                 (exact.AllocatedBatchSampler(50, 7, epochs=3), range(51))):

@@ -111,6 +111,42 @@ class State(unittest.TestCase):
                 model(self.x)
             self.assertTrue(torch.equal(model.mean, torch.zeros(4)))
 
+    def test_other_passes_leave_no_step_unseen(self):
+        """An evaluation before it, one at each step, and another pass with gradients."""
+        def evaluated(model):
+            with torch.no_grad():
+                model.eval()(self.x)
+                model.train()
+
+        for name, before, beside in (("before", 520, None), ("at each step", 0, evaluated),
+                                     ("with gradients", 0, lambda model: model.eval()(self.x))):
+            with self.subTest(name):
+                model = Writes()
+                end = guards.watch(model)
+                for _ in range(before):
+                    evaluated(model)
+                steps = 0
+                with self.assertRaisesRegex(ValueError, "a forward pass writes mean"):
+                    for steps in range(1, 10):
+                        model.what = "uncounted" if steps > 2 else "nothing"
+                        model.train()(self.x).sum().backward()
+                        if beside is not None:
+                            beside(model)
+                        guards.check_state()
+                self.assertEqual(steps, 4)  # the first that is looked at after 2
+                end()
+
+    def test_what_begins_later_is_found_within_64_steps(self):
+        model = Writes()
+        self.addCleanup(guards.watch(model))
+        steps = 0
+        with self.assertRaisesRegex(ValueError, "a forward pass writes mean"):
+            for steps in range(1, 400):
+                model.what = "uncounted" if steps > 257 else "nothing"
+                model(self.x).sum().backward()
+                guards.check_state()
+        self.assertEqual(steps, 320)
+
     def test_writes_that_are_not_counted_are_looked_for_at_more_than_the_first_pass(self):
         model = Writes()
         guards.watch(model)
@@ -706,6 +742,28 @@ class Optimizers(support.WithPath):
         functional.cross_entropy(other(self.x), self.y, reduction="sum").backward()
         self.assertIsNone(getattr(model[0].weight, "grad_sample", None))
         torch.save(model, io.BytesIO())
+
+    def test_copies_with_hooks_are_watched_from_their_first_pass_on(self):
+        model, file = Writes(), io.BytesIO()
+        exact.per_example(model, loss_reduction="sum")
+        torch.save(model, file)
+        x, y = torch.randn(6, 4), torch.randint(0, 2, (6,))
+        for how in (copy.deepcopy, lambda _: (file.seek(0), torch.load(file))[1]):
+            other = how(model)
+            other.what = "in place"
+            with self.assertRaisesRegex(ValueError, "a forward pass writes mean"):
+                other(x)
+            self.assertTrue(torch.equal(other.mean, torch.zeros(4)))
+            other = how(model)
+            with self.assertRaisesRegex(ValueError, "loss_reduction"):
+                functional.cross_entropy(other(x), y).backward()  # a mean
+
+    def test_graphs_of_any_depth_are_followed_to_their_parameters(self):
+        parameter = torch.nn.Parameter(torch.ones(2))
+        deep = parameter
+        for _ in range(3 * losses.MOST_NODES):
+            deep = deep * 1.0
+        self.assertEqual([id(leaf) for leaf in guards._leaves([deep])], [id(parameter)])
 
     def several(self, max_grad_norm=1.0, noise=1000.0, steps=4):
         model = torch.nn.Sequential(torch.nn.Embedding(9, 4), torch.nn.Flatten(),

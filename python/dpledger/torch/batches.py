@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import collections
 import weakref
-from typing import Any, Callable, Deque, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Deque, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch.utils.data import DataLoader, Sampler as TorchSampler, default_collate
@@ -353,6 +353,21 @@ def expected_size(scheme: SamplingScheme) -> float:
 
 
 @hinted()
+def refuse_repeats(dataset: Any, field: str) -> None:
+    """InvalidArgument for a Subset that has a record several times: no bound on one row bounds
+    it."""
+    if not isinstance(dataset, torch.utils.data.Subset):
+        return
+    seen: Set[Any] = set()
+    for index in map(int, dataset.indices):
+        if index in seen:
+            raise InvalidArgument(
+                "%s: its Subset has record %d several times, which then counts several times in a "
+                "sum; name each record once" % (field, index), field=field)
+        seen.add(index)
+    refuse_repeats(dataset.dataset, field)
+
+
 def data_loader(dataset: Any, sampler: BatchSampler, **options: Any) -> DataLoader:
     """A DataLoader over the batches of a batch sampler of this module, which tells the sampler what
     it hands on.
@@ -381,6 +396,7 @@ def data_loader(dataset: Any, sampler: BatchSampler, **options: Any) -> DataLoad
                         % type(dataset).__name__,
                         field="dataset") from None
     sampler.has_records(records, "dataset")
+    refuse_repeats(dataset, "dataset")
     given = options.pop("collate_fn", None)
     collate = _WithEmpty(default_collate if given is None else given, dataset)
     try:

@@ -5,7 +5,7 @@ weight moves.
 Before and after each forward pass of a watched model its parameters and buffers are compared: which
 tensors they are, and how often those were written (`_version`). Some kernels write without counting
 (running statistics of torch's own normalisations, all through `.data`), so values are compared too,
-at passes 1, 2, 4, 8 and so on. So they are once more before the step that takes the gradients of
+at passes that trial.Looks says. So they are once more before the step that takes the gradients of
 the pass. What was written is put back: buffers always, parameters at those passes.
 """
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Watch:
         # Of the forward pass that is going on.
         self.before: Optional[_States] = None
         self.since: Optional[_States] = None  # of the last one, until its step
-        self._passes = 0
+        self._looks = {True: trial.Looks(), False: trial.Looks()}  # by whether it has gradients
         self._by_value = False
         self._tables: List[Tuple[Dict[str, Any], int]] = []  # of parameters, or (1) of buffers
         self._copies: Dict[int, Tuple[torch.Tensor, int, torch.Tensor]] = {}  # of buffers
@@ -93,8 +93,7 @@ class Watch:
             self.check()  # of parts that were called alone
         elif model is None or self.before is not None or not torch.is_grad_enabled():
             return
-        self._passes += 1
-        self._by_value = self._passes & (self._passes - 1) == 0
+        self._by_value = self._looks[torch.is_grad_enabled()].at_next()
         if self._by_value and model is not None:
             tables: List[Any] = [(part._parameters, part._buffers) for part in model.modules()]
             self._tables = [
@@ -191,7 +190,7 @@ _WATCHES: "weakref.WeakKeyDictionary[torch.nn.Module, Watch]" = weakref.WeakKeyD
 
 
 def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
-          public_state: Iterable[str] = ()) -> Callable[[], None]:
+          public_state: Iterable[str] = (), is_running: bool = False) -> Callable[[], None]:
     """Refuses forward passes of `model` that write its parameters or buffers, from now on. It is
     one watch, however often it is called. Returns what ends this call's part in it.
 
@@ -199,6 +198,7 @@ def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
         be reduced otherwise is refused in its backward pass
     public_state: names of parameters and buffers that passes may write, as what they write depends
         on no record
+    is_running: a forward pass of it has begun, which is watched too
     """
     if not isinstance(model, torch.nn.Module):
         raise WrongType("model: must be a torch.nn.Module, got %s" % type(model).__name__,
@@ -219,6 +219,8 @@ def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
     found.loss_reduction = loss_reduction or found.loss_reduction
     found.users += 1
     parts = [found]
+    if is_running:
+        found.entered(model)
 
     def end() -> None:
         if not parts:
@@ -238,6 +240,7 @@ def watch(model: torch.nn.Module, *, loss_reduction: Optional[str] = None,
 def check_state() -> None:
     """Refuses state of watched models that was written from the beginning of the last pass, of the
     whole model or of a part, to the step that asks."""
+    trial.Looks.stepped()
     for found in list(_WATCHES.values()):
         found.check()
         found.check_since()
@@ -291,7 +294,7 @@ def _leaves(ends: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
     """What a backward pass of these gives gradients to."""
     waiting: List[Any] = [loss.grad_fn for loss in ends]
     seen: Set[Any] = set()
-    while waiting and len(seen) < losses.MOST_NODES:
+    while waiting:
         node = waiting.pop()
         if node is None or node in seen:
             continue

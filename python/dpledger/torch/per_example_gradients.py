@@ -56,10 +56,10 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
 
     A layer that would take something else for an example is refused by name, here or in the model's
     first call. So are a model that mixes records, which is called twice more for that, in eval mode
-    and without gradients, at calls 1, 2, 4, 8 and so on; a loss that is seen to mix them, or to be
+    and without gradients, in steps 1, 2, 4, 8 and so on; a loss that is seen to mix them, or to be
     reduced otherwise; and state that a forward pass writes into the model. Called again, it takes
     the place of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of
-    their own. Returns what takes the hooks off again.
+    their own, and are watched from their first pass on. Returns what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),
@@ -77,7 +77,7 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
         else:
             layer.forward = _Layer(passes, name, layer, parameters)
     model.forward = _Model(passes, model)
-    passes.end = guards.watch(model, loss_reduction=loss_reduction)
+    passes.watch(model)
 
     def remove() -> None:
         if isinstance(model.__dict__.get("forward"), _Model) and model.__dict__[
@@ -142,7 +142,12 @@ class _Passes:
         # the call that made the rows of a parameter, in a backward pass
         self._of: Dict[int, Any] = {}
         self._pass: Callable[[], Any] = lambda: None  # that backward pass, while it runs
-        self.end: Callable[[], None] = lambda: None  # of what watches the model
+        self.end: Optional[Callable[[], None]] = None  # of what watches the model
+
+    def watch(self, model: nn.Module, is_running: bool = False) -> None:
+        """Watches the model; what watched the one that it is a copy of does not."""
+        self.end = guards.watch(model, loss_reduction="mean" if self.mean else "sum",
+                                is_running=is_running)
 
     def __getstate__(self) -> Dict[str, Any]:
         return dict(mean=self.mean, tried=self.tried)
@@ -274,11 +279,14 @@ class _Model(Forward):
 
     def remove(self) -> None:
         super().remove()
-        self.passes.end()
+        if self.passes.end is not None:
+            self.passes.end()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if functional.running() or not torch.is_grad_enabled() or self.passes.call is not None:
             return self.plain(*arguments, **named)
+        if self.passes.end is None:
+            self.passes.watch(self.layer, is_running=True)
         first = arguments[0] if arguments else None
         if not (isinstance(first, torch.Tensor) and first.dim()):
             first = next(iter(functional.split((arguments, named))[0]), None)

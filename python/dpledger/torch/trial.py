@@ -26,6 +26,36 @@ _Rows = List[Optional[torch.Tensor]]  # of the record, for each output that may 
 _REPEATS = 8  # of both, before a model is said to mix
 
 
+class Looks:
+    """Which of many passes are looked at closely: of the steps that follow some, those numbered 1,
+    2, 4, 8 and so on, and every 64th; and before such a step the passes 1, 2, 4, 8 and so on.
+    Counted from the step before, so that other passes (an evaluation, a second one for each step)
+    leave none unseen for long."""
+
+    _steps = 0  # of all optimizers
+
+    def __init__(self) -> None:
+        self._since = Looks._steps
+        self._step, self._passes = 1, 0
+
+    @staticmethod
+    def stepped() -> None:
+        Looks._steps += 1
+
+    def at_next(self) -> bool:
+        """Whether the next pass is one of them."""
+        if self._since != Looks._steps:
+            self._since = Looks._steps
+            self._step, self._passes = self._step + 1, 0
+        self._passes += 1
+        return _is_power(self._passes) and (_is_power(self._step) or self._step % 64 == 0)
+
+
+def _is_power(number: int) -> bool:
+    """Of two."""
+    return number & (number - 1) == 0
+
+
 class Forward:
     """In the place of a module's forward pass: it sees arguments by name, and the end of a call
     that fails."""
@@ -33,7 +63,7 @@ class Forward:
     def __init__(self, layer: torch.nn.Module) -> None:
         self.layer = layer
         self.before = layer.__dict__.get("forward")
-        self._calls = 0
+        self._looks = Looks()
 
     def plain(self, *arguments: Any, **named: Any) -> Any:
         if self.before is not None:
@@ -42,9 +72,8 @@ class Forward:
 
     def refuse_mixing(self, first: Optional[torch.Tensor], arguments: _Arguments) -> None:
         """InvalidArgument if the layer is seen to mix the examples, which are in the rows of
-        `first`; at calls 1, 2, 4, 8 and so on."""
-        self._calls += 1
-        if first is not None and self._calls & (self._calls - 1) == 0:
+        `first`; at calls that Looks says."""
+        if self._looks.at_next() and first is not None:
             _Trial(self, first, arguments).run()
 
     def remove(self) -> None:

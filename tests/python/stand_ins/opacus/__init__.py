@@ -40,12 +40,12 @@ class Optimizer:
         self.max_grad_norm, self.expected_batch_size = max_grad_norm, batch_size
         self.params = [p for group in optimizer.param_groups for p in group["params"]]
         self.param_groups, self.skipped, self.in_part = optimizer.param_groups, [], False
-        self.hook = None
+        self.step_hook = self.generator = None
         for p in self.params:
             p.grad_sample = p.summed_grad = None
 
     def attach_step_hook(self, hook):
-        self.hook = hook
+        self.step_hook = hook
 
     def signal_skip_step(self, do_skip=True):
         self.skipped.append(do_skip)
@@ -75,16 +75,22 @@ class Optimizer:
                 1) * (self.max_grad_norm / (norms + 1e-6)).clamp(max=1)[:, None]).sum(0).view_as(p)
             p.summed_grad = clipped if p.summed_grad is None else p.summed_grad + clipped
 
-    def step(self):
+    def pre_step(self):
         self.clip_and_accumulate()
         self.in_part = bool(self.skipped) and self.skipped.pop(0)
         if self.in_part:
-            return
+            return False
         for p in self.params:
-            noise = self.noise_multiplier * self.max_grad_norm * torch.randn_like(p)
+            noise = self.noise_multiplier * self.max_grad_norm * torch.randn(
+                p.shape, generator=self.generator)
             p.grad = (p.summed_grad + noise) / self.expected_batch_size
-        self.hook(self)
-        self.original_optimizer.step()
+        if self.step_hook:
+            self.step_hook(self)
+        return True
+
+    def step(self):
+        if self.pre_step():
+            self.original_optimizer.step()
 
 
 class PrivacyEngine:
