@@ -174,14 +174,17 @@ class _Pass:
         self.drawn: List[Tuple[int, _Epoch]] = []
         self.records, self.epoch = 0, _Epoch()  # of the last one that came
         self.again: List[Tuple[int, _Epoch, Any]] = []  # that it begins with
+        self.repeated = 0  # those that another pass had
         # What the loop got since the last step: records, epochs and batches, if they are few
         self.open: List[Tuple[int, _Epoch, Any]] = []
         self.ended = False  # the loop had all of it
 
     def left(self) -> int:
         """How many of its samples had no step after the last that had one. A pass without any step
-        that was read to its end is an evaluation, and leaves none."""
-        return 0 if self.ended and not self.stepped else self.handed - self.stepped
+        that was read to its end is an evaluation, and leaves none; but one new sample may have been
+        passed over for what it is."""
+        is_evaluation = self.ended and not self.stepped and self.handed > self.repeated + 1
+        return 0 if is_evaluation else self.handed - self.stepped
 
 
 class _Samples:
@@ -217,9 +220,9 @@ class _Samples:
         begun, last = _Pass(watched), self.last
         if last is not None and self.amplifies and last.left():
             if watched and len(last.open) == last.left():
-                begun.again = last.open
+                begun.again, begun.repeated = last.open, len(last.open)
             else:
-                begun.handed = last.left()
+                begun.handed = begun.repeated = last.left()
         return begun
 
     def __iter__(self) -> Iterator[Any]:
@@ -408,6 +411,13 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
                             % type(optimizer).__name__,
                             field="optimizer")
         _check_loader(data_loader)
+        stepped = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad and id(parameter) not in stepped:
+                raise InvalidArgument(
+                    "module: %s requires a gradient and is not in the optimizer, so that another "
+                    "one could take its raw gradients: put it in, or requires_grad_(False)" % name,
+                    field="module")
         if options.get("clipping", "flat") == "adaptive":
             raise InvalidArgument('clipping: "adaptive" counts examples with noise that no ledger '
                                   'describes; use "flat" or "per_layer"',

@@ -19,6 +19,7 @@ except ImportError:
     import opacus
 import dpledger
 from dpledger import opacus as ours
+from dpledger import torch as exact
 from dpledger.torch import guards
 
 
@@ -289,6 +290,19 @@ class Engine(support.WithServer):
             model, optimizer, loader = self.private(engine, poisson_sampling=False)
             self.assertFalse(torch.equal(next(iter(loader))[0], next(iter(loader))[0]))
 
+    def test_a_pass_of_one_sample_does_not_choose_it(self):
+        with self.recorder("one-sample") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            own = exact.data_loader(self.data, exact.PoissonBatchSampler(600, 0.1, steps=1))
+            model, optimizer, loader = self.private(engine, own)
+            for passes in (1, 2, 3):  # each with those that the passes before left
+                left = [inputs for inputs, _ in loader]
+                self.assertEqual(len(left), passes)
+            for inputs, labels in loader:
+                self.assertTrue(len(left) == 0 or torch.equal(inputs, left.pop(0)))
+                self.step(model, optimizer, inputs, labels)
+            self.assertEqual(len(engine.accountant), 4)
+
     def test_what_a_model_keeps_and_the_inner_optimizer_are_watched(self):
         with self.recorder("watched") as ledger:
             engine = ours.PrivacyEngine(recorder=ledger)
@@ -321,6 +335,15 @@ class Engine(support.WithServer):
             model, _, _ = self.private(ours.PrivacyEngine(recorder=ledger))
             with self.assertRaisesRegex(dpledger.InvalidArgument, r"model: 1 \(Centred\) gives a"):
                 model(torch.ones(6, 8) * torch.arange(6.0)[:, None])
+
+    def test_a_part_that_is_in_no_optimizer_is_frozen(self):
+        model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Linear(4, 2))
+        engine = ours.PrivacyEngine(recorder=self.recorder("head"))
+        head = dict(module=model, optimizer=torch.optim.SGD(model[1].parameters(), lr=0.5))
+        with self.assertRaisesRegex(ValueError, "module: 0.weight requires a gradient and is not"):
+            self.private(engine, **head)
+        model[0].requires_grad_(False)
+        self.private(engine, **head)
 
     def test_two_optimizers_cannot_share_a_sample(self):
         with self.recorder("two") as ledger:
