@@ -158,9 +158,15 @@ class _Passes:
 
     def seen(self, name: str, layer: nn.Module, rows: int) -> Any:
         """The call in which a layer has been given so many rows: InvalidArgument if they are not
-        the examples."""
+        the examples, or if there is none."""
+        if self.call is None and not name:
+            return object()  # the model is this layer
         if self.call is None:
-            return object()  # of a layer alone
+            raise InvalidArgument(
+                "model: %s was called outside the forward pass of the model that per_example was "
+                "given, where nothing shows what is made of its output: call the model, with a "
+                "forward that does all of it, or give per_example the module that you call"
+                % called(name, layer), field="model")
         if rows != self.call.examples and self.call.examples is not None:
             raise InvalidArgument(
                 "model: %s was given %d rows where the model was given %d examples: each "
