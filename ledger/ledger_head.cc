@@ -335,6 +335,14 @@ absl::Status CheckUnderBudget(const LedgerHead& budget, const v1::Declaration& d
   return FieldError(absl::StrCat("declaration.", differs), "must be the budget's");
 }
 
+absl::Status CheckMayBeGranted(const LedgerHead& run) {
+  if (!run.first->has_import()) return absl::OkStatus();
+  return Precondition(absl::StrCat(run.name,
+                                   ": is a copy of another ledger: what it spent was granted on "
+                                   "another server; fork its original there to carry on"),
+                      "IMPORT_ONLY", {{"ledger", run.name}});
+}
+
 absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::Declaration& run,
                                    const v1::GrantBudgetRequest& request, const Arrival& arrival) {
   ChangeBuilder builder(head, "", request.request_id(), arrival);
@@ -393,6 +401,7 @@ std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft&
   const std::string reason = ReasonOf(refusal).reason;
   const bool tells =
       reason == "FENCED_OFF" || reason == "WRITER_CLOSED" || reason == "LEDGER_SEALED";
+  if (head.first->has_import()) return std::nullopt;  // the original says what was released
   const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
   if (!tells || !batch.tells_of_releases() || writer == nullptr ||
       !events::IsNewConflict(batch.incarnation(), *writer)) {

@@ -101,6 +101,9 @@ absl::StatusOr<LedgerChange> NoticeFork(const LedgerHead& parent,
 // (NO_BUDGET if `budget` is none; LEDGER_SEALED); INVALID_ARGUMENT naming the declaration's field
 // that differs.
 absl::Status CheckUnderBudget(const LedgerHead& budget, const v1::Declaration& declaration);
+// FAILED_PRECONDITION (IMPORT_ONLY) for a copy: what it spent was granted on another server, and it
+// takes no entries but those of its original.
+absl::Status CheckMayBeGranted(const LedgerHead& run);
 // Appends GRANT, if `head` is the request's budget, or GRANTED, if it is its ledger: to be stored
 // only while that is not sealed. INVALID_ARGUMENT (an entry over 65,535 bytes).
 // `run`: what the ledger declares.

@@ -285,6 +285,7 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const GrantAtSize& at_size, const 
                       {"NO_BUDGET", {{"field", "budget"}, {"ledger", grant.ledger()}}});
   }
   RETURN_IF_ERROR(CheckUnderBudget(*budget->head, declaration));
+  RETURN_IF_ERROR(CheckMayBeGranted(*ledger->head));
   if (at_size.budget_size != 0 && at_size.budget_size != budget->head->tree.size()) {
     return WithReason(absl::AbortedError(absl::StrCat(grant.budget(), ": has gone on meanwhile")),
                       {kBudgetChanged, {{"ledger", grant.budget()}}});

@@ -73,6 +73,25 @@ TEST_P(LedgerStoreConformance, GrantStandsInBothAndIsAnsweredAgain) {
                       StatusCode::kPermissionDenied, "REQUEST_OF_ANOTHER_CALLER", ""));
 }
 
+TEST_P(LedgerStoreConformance, CopyIsGrantedNothing) {
+  MakeBoth(*store_);
+  v1::CreateLedgerRequest create = CreateRequest("projects/p/ledgers/copy");
+  v1::Import& import = *create.mutable_import();
+  import.set_origin("elsewhere.example/projects/p/ledgers/a");
+  import.set_size(3);
+  import.set_root_hash(std::string(32, 'r'));
+  import.set_checkpoint("a signed note\n");
+  *import.mutable_declaration() = store_->Get(kLedger)->declaration();
+  create.clear_declaration();
+  ASSERT_TRUE(store_->Create(create).ok());
+  v1::GrantBudgetRequest request = GrantRequest("to-the-copy");
+  request.set_ledger(create.name());
+  EXPECT_TRUE(IsError(store_->Grant(request, "").status(), StatusCode::kFailedPrecondition,
+                      "IMPORT_ONLY", "is a copy of another ledger: what it spent was granted"));
+  EXPECT_EQ(WholeLedger(create.name()).size(), 1u);
+  EXPECT_EQ(WholeLedger(kBudget).size(), 1u);
+}
+
 TEST_P(LedgerStoreConformance, RefusedGrantIsInNeither) {
   OneSidedGate gate;
   store_->Guard(&gate);

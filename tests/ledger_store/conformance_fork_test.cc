@@ -338,6 +338,10 @@ TEST_P(LedgerStoreConformance, CopyTakesNothingElse) {
   EXPECT_TRUE(store_->Append(close).ok());
   EXPECT_TRUE(store_->Seal(SealRequest(kLedger)).ok());
   EXPECT_EQ(WholeLedger(kLedger).size(), 5u);
+  // Nor a CONFLICT: the original's record says what was released.
+  EXPECT_TRUE(IsError(store_->Append(RoundBatch(kLedger, "import", "late", 1)).status(),
+                      StatusCode::kFailedPrecondition, "LEDGER_SEALED", "is sealed"));
+  EXPECT_EQ(WholeLedger(kLedger).size(), 5u);
 }
 
 TEST_P(LedgerStoreConformance, OrdinaryLedgersTakeNoCopies) {
