@@ -131,7 +131,8 @@ std::string ToText(const v1::BudgetVerified& verified) {
                 ", at every entry");
   }
   for (const std::string& origin : verified.missing())
-    text += Row("NOT CHECKED", origin, ": its bundle was not given");
+    text +=
+        Row("NOT CHECKED", origin, ": its bundle was not given, or is older than its last grant");
   return text;
 }
 

@@ -67,7 +67,7 @@ absl::Status Verify(const VerifyFlags& flags, Output& out) {
   RETURN_IF_ERROR(out.Answer(*answer));
   if (answer->missing().empty() || flags.partial) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "not all was checked: give the bundles of ", answer->missing_size(),
+      "not all was checked: give the present bundles of ", answer->missing_size(),
       answer->missing_size() == 1 ? " more run" : " more runs", ", or --partial to do without"));
 }
 
@@ -78,7 +78,9 @@ void AddBudgetVerifyCommand(flags::App& budget, Command& chosen) {
       budget, "verify",
       "Checks, offline from bundles, that a budget was kept: every grant fitted when it was made, "
       "no entry of a run cost more than its grant, and both say the same of each. Exit code 5 if "
-      "it was not kept, 3 if a bundle is not what was signed, 1 if that of a run is missing.",
+      "it was not kept, 3 if a bundle is not what was signed, 1 if that of a run is missing or "
+      "old. "
+      "What a bundle says in words beside its entries is not compared: ledger verify does that.",
       "  dpledger budget verify mnist-2026.bundle run-17.bundle run-18.bundle --key-file "
       "server.keys",
       Verify, chosen);
@@ -86,7 +88,7 @@ void AddBudgetVerifyCommand(flags::App& budget, Command& chosen) {
       .add_option("BUNDLE", flags.bundles, "the budget's and those of runs under it, in any order")
       ->required();
   command.add_flag("--partial", flags.partial, "is content without the bundles of all its runs");
-  flags.trust.AddTo(command);
+  flags.trust.AddKeysTo(command);
 }
 
 }  // namespace dpledger::cli

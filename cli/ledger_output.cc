@@ -9,6 +9,7 @@
 #include "cli/number_text.h"
 #include "cli/shown_text.h"
 #include "events/grant_rules.h"
+#include "questions/spending.h"
 
 namespace dpledger::cli {
 namespace {
@@ -111,9 +112,8 @@ std::string ToText(const v1::Ledger& ledger) {
 
 // Of a budget.
 std::string GrantedText(const v1::FilterSpending& spending) {
-  const double left = std::max(0.0, spending.bound() - spending.spent());
   return absl::StrCat(TextUp(spending.spent()), " of ", TextNear(spending.bound()), " granted, ",
-                      TextDown(left), " left: ", spending.filter());
+                      TextDown(questions::LeftOf(spending)), " left: ", spending.filter());
 }
 
 std::string ToLine(const v1::Ledger& ledger, const v1::LedgerSummary& summary) {

@@ -66,16 +66,20 @@ absl::StatusOr<std::vector<merkle::VerifierKey>> KeyFlags::Keys() const {
   return trusted;
 }
 
-void TrustFlags::AddTo(flags::App& app) {
+void TrustFlags::AddKeysTo(flags::App& app) {
   keys.AddTo(app);
+  app.add_flag("--self-signed", self_signed,
+               "does without a key of yours: shows only that the ledger agrees with itself");
+}
+
+void TrustFlags::AddTo(flags::App& app) {
+  AddKeysTo(app);
   AddPlain(app, "--older", older, "FILE",
            "a checkpoint that you kept: the ledger must still begin with what it signed; may "
            "repeat");
   AddPlain(app, "--pin", pin, "FILE",
            "believes the keys in this file and goes on from the checkpoint in it; written anew "
            "when the ledger holds, so that the next time needs no --key");
-  app.add_flag("--self-signed", self_signed,
-               "does without a key of yours: shows only that the ledger agrees with itself");
 }
 
 absl::StatusOr<bundle::VerifierOptions> TrustFlags::Options() const {

@@ -27,6 +27,8 @@ struct TrustFlags {
   bool self_signed = false;
 
   void AddTo(flags::App& app);
+  // Without what is of one ledger: --older and --pin.
+  void AddKeysTo(flags::App& app);
   absl::StatusOr<bundle::VerifierOptions> Options() const;
   // After a verification: OK if a key that the auditor brought signed, or nobody had to. A
   // difference of class trust otherwise.

@@ -48,11 +48,6 @@ absl::Status CheckRequest(const LedgerPart& budget, const v1::ComputeBudgetReque
       {"NO_BUDGET", {{"field", "budget"}, {"ledger", budget.name}}});
 }
 
-// Granted to the brim, it is not above its bound: that is the filter's allowance.
-double Shown(const accountant::filter::Filter& filter, double spent) {
-  return Crossed(filter, spent) ? spent : std::min(spent, BoundOf(filter));
-}
-
 // What each part uses of the filter, and what a budget sets aside of it, or a run has spent.
 struct SetAside {
   UsesOfPart uses_of;
@@ -172,7 +167,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
   spending.set_ledger(budget.name);
   spending.set_filter(Name(filter));
   spending.set_bound(BoundOf(filter));
-  const auto shown = [&](double spent) { return Shown(filter, spent); };
+  const auto shown = [&](double spent) { return SaidOf(filter, spent); };
   const auto add_blocks = [&](const Blocks& blocks, const Tally& sum) {
     const double spent = shown(SpentBy(filter, sum.Total()));
     if (spent == 0) return;
@@ -251,7 +246,7 @@ absl::StatusOr<v1::BudgetPace> PaceOf(const LedgerPart& budget, absl::Time now,
   const accountant::filter::Filter& filter = present.filter();
   v1::BudgetPace pace;
   *pace.mutable_since() = ToProto(then);
-  pace.set_spent_before(Shown(filter, before.Spent()));
+  pace.set_spent_before(SaidOf(filter, before.Spent()));
   // Between two of these numbers, both are level.
   std::set<uint32_t> firsts;
   for (const HeldRun* run : {&before, &present}) {

@@ -124,9 +124,7 @@ absl::StatusOr<v1::FilterSpending> SpendingOf(const HeldLedger& ledger,
                               UsesWithin(filter, adjacency, limits, &memo)));
     const double spent = FullestOf(levels, filter);
     spending.set_crossed(accountant::filter::Crossed(filter, spent));
-    // A budget that is granted to the brim is, by its allowance, not above it. What it has set
-    // aside is no loss of any run.
-    spending.set_spent(spending.crossed() ? spent : std::min(spent, spending.bound()));
+    spending.set_spent(SaidOf(filter, spent));  // what it has set aside is no loss of any run
     return spending;
   }
   ASSIGN_OR_RETURN(const accountant::filter::Uses uses,

@@ -10,6 +10,7 @@
 #include "accountant/accountant.h"
 #include "accountant/filter/odometer.h"
 #include "accountant/rdp/rdp.h"
+#include "base/absl_view.h"
 #include "base/status.h"
 #include "questions/declaration_values.h"
 #include "questions/guarantee.h"
@@ -218,14 +219,18 @@ void Describe(const accountant::Answer& answer, v1::AnswerDetails& details) {
   for (const std::string& warning : answer.warnings) details.add_warnings(warning);
 }
 
+std::string MoreThanPlanned(std::string_view who, uint64_t rounds, uint64_t planned) {
+  return absl::StrCat(ToAbsl(who), " has ", rounds, " rounds, more than the ", planned,
+                      " planned: if the plan was extended after looking at outputs, this number "
+                      "does not hold");
+}
+
 std::optional<accountant::Composition> PlanOf(const Subject& subject,
                                               const accountant::Composition& spent,
                                               v1::AnswerDetails& details) {
   const uint64_t done = subject.history.RoundCount();
   if (subject.planned_rounds > 0 && done > subject.planned_rounds) {
-    details.add_warnings(absl::StrCat(
-        "the ledger has ", done, " rounds, more than the ", subject.planned_rounds,
-        " planned: if the plan was extended after looking at outputs, this number does not hold"));
+    details.add_warnings(MoreThanPlanned("the ledger", done, subject.planned_rounds));
   }
   if (subject.planned_rounds <= done) return std::nullopt;
   details.add_warnings(

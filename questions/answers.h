@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -60,6 +61,9 @@ struct Subject {
   // From the gathering, e.g. that a copied ledger is worth as much as the checkpoint that it names.
   std::vector<std::string> assumptions;
 };
+
+// The warning of a plan that was exceeded; `who` is "the ledger", or a name with a colon.
+std::string MoreThanPlanned(std::string_view who, uint64_t rounds, uint64_t planned);
 
 // Each checks its request (INVALID_ARGUMENT naming the field) and fills `details`. For ADAPTIVE
 // ledgers, ε and δ are those of their declared filters (FAILED_PRECONDITION, reason FILTER_CROSSED,

@@ -30,10 +30,10 @@ v1::FilterSpending BudgetCheck::Record::Spending() const {
   spending.set_ledger(origin);
   spending.set_filter(Name(run.filter()));
   spending.set_bound(BoundOf(run.filter()));
-  spending.set_spent(run.Spent());
+  spending.set_spent(SaidOf(run.filter(), run.Spent()));
   if (!run.terms().under_budget) return spending;
   spending.set_budget(log.declaration().budget());
-  spending.set_granted(SpentBy(run.filter(), run.terms().granted.Total()));
+  spending.set_granted(SaidOf(run.filter(), SpentBy(run.filter(), run.terms().granted.Total())));
   return spending;
 }
 
@@ -54,9 +54,9 @@ absl::Status BudgetCheck::Add(std::string_view entry) {
 absl::Status BudgetCheck::CheckRun(const Record& budget, const Record& run) {
   const v1::Declaration& declared = run.log.declaration();
   if (run.OriginOf(declared.budget()) != budget.origin) {
-    return Contradiction(run.origin,
-                         absl::StrCat("is under the budget ", run.OriginOf(declared.budget()),
-                                      ", not under ", budget.origin));
+    return absl::InvalidArgumentError(absl::StrCat(run.origin, ": is under the budget ",
+                                                   run.OriginOf(declared.budget()), ", not under ",
+                                                   budget.origin, ": check it with that one"));
   }
   if (const char* field = events::NotOfBudget(budget.log.declaration(), declared)) {
     return Contradiction(run.origin, absl::StrCat("declaration.", field, " must be the budget's"));
@@ -81,10 +81,10 @@ absl::Status BudgetCheck::CheckRun(const Record& budget, const Record& run) {
                          absl::StrCat("its grant ", i + 1, " is not what the budget says"));
   }
   if (grants.size() > told.size()) {
-    return Contradiction(
-        run.origin,
-        absl::StrCat("tells of ", grants.size(), " grants, and its budget of ", told.size(),
-                     ": where the budget's bundle is the older one, export it again"));
+    // Or the budget's record does not tell all: nothing here says which, so nothing holds.
+    return absl::FailedPreconditionError(
+        absl::StrCat(run.origin, ": tells of ", grants.size(), " grants, and its budget of ",
+                     told.size(), ": the budget's bundle is the older one; export it again"));
   }
   const absl::Status holds = run.log.CheckHolds(told.empty() ? v1::BudgetGrant() : *told.back());
   return holds.ok() ? holds : Contradiction(run.origin, std::string(holds.message()));
@@ -131,7 +131,11 @@ absl::StatusOr<v1::BudgetVerified> BudgetCheck::Verify() const {
   for (const Record& record : records_) {
     if (&record == budget) continue;
     RETURN_IF_ERROR(CheckRun(*budget, record));
-    missing.erase(record.origin);
+    const uint64_t told = std::count_if(
+        budget->log.grants().begin(), budget->log.grants().end(),
+        [&](const auto& grant) { return budget->OriginOf(grant.ledger()) == record.origin; });
+    // A sealed run is not told of what it gives back.
+    if (record.log.is_sealed() || told == record.log.grants().size()) missing.erase(record.origin);
     v1::BudgetVerified::Run& run = *answer.add_runs();
     run.set_origin(record.origin);
     run.set_size(record.log.run().size());

@@ -35,6 +35,7 @@ absl::Status HeldLog::Add(std::string_view bytes) {
   if (!run_.has_value()) RETURN_IF_ERROR(Begin(entry[0]));
   if (entry[0].has_grant()) grants_.push_back(entry[0].grant());
   if (entry[0].has_granted()) grants_.push_back(entry[0].granted());
+  is_sealed_ = is_sealed_ || entry[0].has_seal();
   if (declaration_.kind() == v1::BUDGET && (entry[0].has_event() || entry[0].has_late_event())) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat("entry ", sequence, ": a budget has no events")),

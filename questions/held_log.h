@@ -31,6 +31,7 @@ class HeldLog {
   // Precondition: Add was OK.
   const v1::Declaration& declaration() const { return declaration_; }
   const HeldRun& run() const { return *run_; }
+  bool is_sealed() const { return is_sealed_; }
   // What it grants, or was granted, in order.
   const std::vector<v1::BudgetGrant>& grants() const { return grants_; }
 
@@ -42,6 +43,7 @@ class HeldLog {
   UsesOfPart uses_of_;
   UsesMemo known_;
   std::vector<v1::BudgetGrant> grants_;
+  bool is_sealed_ = false;
 };
 
 }  // namespace dpledger::questions

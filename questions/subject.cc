@@ -194,14 +194,18 @@ v1::LedgerReference ReferenceTo(const Lineage& lineage) {
   return reference;
 }
 
-// The cost of a plan can be told for one ledger by itself; of anything more, an unfinished plan is
-// named.
+// The cost of a plan can be told for one ledger by itself; of anything more, a plan that is
+// unfinished or exceeded is named.
 void SetPlan(const std::vector<Lineage>& lineages, bool with_events, Subject& into) {
   if (lineages.size() == 1 && !with_events) {
     into.planned_rounds = lineages[0][0].declaration().planned_rounds();
     return;
   }
   for (const v1::LedgerReference& ledger : into.ledgers) {
+    if (ledger.planned_rounds() > 0 && ledger.rounds() > ledger.planned_rounds()) {
+      into.warnings.push_back(MoreThanPlanned(absl::StrCat(ledger.name(), ":"), ledger.rounds(),
+                                              ledger.planned_rounds()));
+    }
     if (ledger.rounds() >= ledger.planned_rounds()) continue;
     into.warnings.push_back(
         absl::StrCat(ledger.name(), ": has ", ledger.rounds(), " of ", ledger.planned_rounds(),

@@ -49,7 +49,7 @@ std::string Name(const Filter& filter) {
     return absl::StrCat("epsilon of order ", rdp->order, " (rdp)");
   if (const auto* mixture = std::get_if<MixtureFilter>(&filter))
     return absl::StrCat("epsilon at delta ", mixture->delta, " (mixture)");
-  return std::holds_alternative<ZcdpFilter>(filter) ? "rho (zcdp)" : "mu (gdp)";
+  return std::holds_alternative<ZcdpFilter>(filter) ? "rho (zcdp)" : kMu;
 }
 
 size_t MeasuresOf(const Filter& filter) {
@@ -71,6 +71,10 @@ Method MethodOf(const Filter& filter) {
 bool Crossed(const Filter& filter, double spent) {
   if (std::holds_alternative<MixtureFilter>(filter)) return !(spent <= BoundOf(filter));
   return !(spent <= WithAllowance(BoundOf(filter)) * (1 - 4 * kUnitRoundoff));
+}
+
+double SaidOf(const Filter& filter, double spent) {
+  return Crossed(filter, spent) ? spent : std::fmin(spent, BoundOf(filter));
 }
 
 absl::StatusOr<Filter> Compose(const std::vector<Filter>& filters) {

@@ -45,7 +45,8 @@ struct MixtureFilter {
 
 using Filter = std::variant<RdpFilter, ZcdpFilter, GdpFilter, MixtureFilter>;
 
-// What it bounds: "epsilon of order 8 (rdp)", "rho (zcdp)", "mu (gdp)", "epsilon at delta 1e-06
+inline constexpr char kMu[] = "mu (gdp)";
+// What it bounds: "epsilon of order 8 (rdp)", "rho (zcdp)", kMu, "epsilon at delta 1e-06
 // (mixture)".
 std::string Name(const Filter& filter);
 // epsilon, rho or mu.
@@ -85,6 +86,8 @@ absl::StatusOr<double> Odometer(const MixtureFilter& filter, const Composition& 
 inline constexpr double kAllowance = 1e-9;
 // Whether `spent` exceeds the bound with its allowance, if it has one.
 bool Crossed(const Filter& filter, double spent);
+// What is said to be spent: of what is spent to the brim, the bound, as that is its allowance.
+double SaidOf(const Filter& filter, double spent);
 
 // The filter that several ledgers are within together, each being within its own.
 // FAILED_PRECONDITION (reason FILTERS_DIFFER) unless all are of one kind, and RDP filters of one

@@ -101,7 +101,8 @@ absl::StatusOr<v1::ComputeBudgetResponse> AccountingService::ComputeBudget(
   ASSIGN_OR_RETURN(const Lineage lineage, subjects_.ReadLineage(request.budget(), limits));
   ASSIGN_OR_RETURN(v1::ComputeBudgetResponse response,
                    questions::AnswerBudget(lineage[0].part(), request, limits, &budget_uses_));
-  AddRuns(call, response);
+  // The runs of a copy are on another server, whatever is called so here.
+  if (!lineage[0].history->reader.first().has_import()) AddRuns(call, response);
   RETURN_IF_ERROR(HoldToSpent(request, call, limits, response));
   // As a grant is answered: but for those that it is to set right, none fits.
   if (request.plan_size() > 0 &&

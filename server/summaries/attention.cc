@@ -10,6 +10,7 @@
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "questions/guarantee.h"
+#include "questions/spending.h"
 #include "server/summaries/dataset_names.h"
 #include "server/summaries/dataset_totals.h"
 
@@ -107,11 +108,12 @@ class OfLedger {
   }
 
   void AddOfSpending(const v1::FilterSpending& spending) {
-    const double share = spending.spent() / spending.bound();
+    const double share = questions::ShareSpent(spending, spending.bound());
     if (spending.crossed()) {
       Add(Item::OVERSPENT,
-          spending.budget().empty()
-              ? "spent more than its filter allows"
+          spending.budget().empty() ? "spent more than its filter allows"
+          : row_.head->first->has_import()
+              ? "spent more than its budget granted it, on the server that it was copied from"
               : absl::StrCat("spent more than ", spending.budget(), " granted it"),
           kOverspent);
     } else if (share >= kNearly && row_.state() != v1::SEALED) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "questions/spending.h"
 #include "server/summaries/dataset_names.h"
 
 namespace dpledger::server {
@@ -62,8 +63,8 @@ void LedgerIndex::NoteSpending(const LedgerRow& row) {
   const v1::FilterSpending& spending = row.summary->spending();
   const std::string& name = row.name();
   if (row.declaration().kind() == v1::BUDGET) {
-    if (row.state() == v1::OPEN && spending.spent() >= kNearlyFull * spending.bound() &&
-        spending.bound() > 0) {
+    if (row.state() == v1::OPEN && spending.bound() > 0 &&
+        questions::ShareSpent(spending, spending.bound()) >= kNearlyFull) {
       nearly_full_.insert(name);
     } else {
       nearly_full_.erase(name);

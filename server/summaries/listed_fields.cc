@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/absl_view.h"
+#include "questions/spending.h"
 
 namespace dpledger::server {
 namespace {
@@ -57,7 +58,7 @@ FieldValue Remaining(const Listed& of) {
   const v1::FilterSpending& spending = of.summary()->spending();
   const double bound = spending.budget().empty() ? spending.bound() : spending.granted();
   if (!(bound > 0)) return spending.spent() > 0 ? FieldValue(-1.0) : FieldValue();
-  return 1 - spending.spent() / bound;
+  return 1 - questions::ShareSpent(spending, bound);
 }
 
 FieldValue LastEntry(const Listed& of) {

@@ -81,7 +81,7 @@ TEST_F(BudgetCheckTest, TellsWhatWasKeptInWhateverOrderTheRecordsCome) {
 TEST_F(BudgetCheckTest, FindsARunOfAnotherBudget) {
   AddBudget();
   AddRun("r", "budget: 'c'");
-  ExpectDiffers("reg/r", "is under the budget reg/c, not under reg/b");
+  ExpectInvalid("reg/r: is under the budget reg/c, not under reg/b");
 }
 
 TEST_F(BudgetCheckTest, FindsTermsThatAreNotTheBudgets) {
@@ -108,7 +108,30 @@ TEST_F(BudgetCheckTest, FindsAGrantThatTheBudgetDoesNotTellOf) {
   AddBudget();
   AddRun("r");
   AddRun("t");
-  ExpectDiffers("reg/t", "tells of 1 grants, and its budget of 0");
+  const auto answer = check_.Verify();
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(answer.status().message(),
+            "reg/t: tells of 1 grants, and its budget of 0: the budget's bundle is the older one; "
+            "export it again");
+}
+
+// What it has done since its last grant is not here: as a run that was not given at all. A sealed
+// one is told of no grant.
+TEST_F(BudgetCheckTest, MissesWhatAnOlderRecordDoesNotTell) {
+  AddRun("r");
+  AddRun("s");
+  Add("seal {}");
+  AddBudget();
+  Add(absl::StrCat("grant { ", Grant("r"), " }"));
+  Add(absl::StrCat("grant { ", Grant("s"), " }"));
+  const auto answer = check_.Verify();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->runs_size(), 2);
+  ASSERT_EQ(answer->missing_size(), 1);
+  EXPECT_EQ(answer->missing(0), "reg/r");
+  // To the brim is the bound, not a rounding above it.
+  EXPECT_EQ(answer->spending().spent(), 1);
+  EXPECT_NEAR(answer->runs(0).spending().granted(), .5, 1e-11);
 }
 
 TEST_F(BudgetCheckTest, FindsAGrantThatIsNotWhatTheBudgetSays) {

@@ -167,6 +167,27 @@ TEST_F(AccountingTest, AddsWhatIfEvents) {
   EXPECT_THAT(Warnings(), Contains(HasSubstr("has 100 of 1000 planned rounds")));
 }
 
+// Alone, beside others and in a data set: the number rests on the plan everywhere.
+TEST_F(AccountingTest, SaysThatAPlanWasExceededWhereverItCounts) {
+  for (const std::string& name : {kLedger, std::string(kOther)}) {
+    running_.Create(name, [](v1::Declaration& declaration) {
+      declaration.set_plan_independent(true);
+      declaration.set_planned_rounds(150);
+    });
+    running_.Append(RoundsBatch(name, "r1", 100));
+  }
+  const auto exceeded = HasSubstr(
+      "has 200 rounds, more than the 150 planned: if the plan was extended after looking at "
+      "outputs, this number does not hold");
+  ASSERT_TRUE(IsOk(Ask(AboutLedgers({kLedger, kOther}))));
+  EXPECT_THAT(Warnings(), Not(Contains(exceeded)));
+  running_.Append(RoundsBatch(kLedger, "r2", 100));
+  ASSERT_TRUE(IsOk(Ask(AboutLedgers({kLedger}))));
+  EXPECT_THAT(Warnings(), Contains(exceeded));
+  ASSERT_TRUE(IsOk(Ask(AboutLedgers({kLedger, kOther}))));
+  EXPECT_THAT(Warnings(), Contains(AllOf(HasSubstr(kLedger), exceeded)));
+}
+
 TEST_F(AccountingTest, GivesThePlansCostBesideTheSpent) {
   running_.Create(kLedger,
                   [](v1::Declaration& declaration) { declaration.set_planned_rounds(1000); });

@@ -119,6 +119,19 @@ TEST_F(AttentionOfLedger, TellsOfFiltersAndBudgetsNearTheirBound) {
   spending.set_crossed(false);
   ledger_.set_state(v1::SEALED);
   EXPECT_THAT(Items(), IsEmpty()) << "it ended within its bound";
+  // The squares of μ add up: 80 % are spent at √.8 of the bound.
+  ledger_.set_state(v1::OPEN);
+  spending.clear_budget();
+  spending.set_filter("mu (gdp)");
+  spending.set_spent(1.78);
+  EXPECT_THAT(Items(), IsEmpty());
+  spending.set_spent(1.79);
+  ExpectOne(Item::NEARLY_SPENT, "80 % and more of this budget is granted");
+  // Of a copy, the budget is another server's.
+  ledger_.mutable_import()->set_size(1);
+  spending.set_budget("projects/p/datasets/d/budgets/b");
+  spending.set_crossed(true);
+  ExpectOne(Item::OVERSPENT, "its budget granted it, on the server that it was copied from");
 }
 
 TEST_F(AttentionOfLedger, HearsThatARunIsSilent) {

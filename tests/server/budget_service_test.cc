@@ -2,6 +2,7 @@
 // has spent too much, and when a budget would be full.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "dpledger/v1/statement_service.grpc.pb.h"
+#include "merkle/checkpoint.h"
+#include "merkle/signed_note.h"
 #include "tests/events/field_rules.h"
 #include "tests/server/running_server.h"
 #include "tests/support/await_that.h"
@@ -158,6 +161,50 @@ TEST_F(BudgetServiceTest, SaysWhatRunsHaveSpentOfTheirGrants) {
   testing::AwaitThat([&] { return Listed("remaining > .24 AND remaining < .26").size() == 2; });
   EXPECT_THAT(Listed("remaining > .24 AND remaining < .26"),
               ElementsAre(NameOf("b"), NameOf("plan")));
+}
+
+// Its runs are on the server that it was copied from, whatever is called so here.
+TEST_F(BudgetServiceTest, CopyOfABudgetTellsOfNoRunsHere) {
+  using Ledgers = v1::LedgerService::Stub;
+  CreateBudget();
+  CreateRun("free", "ADAPTIVE");
+  ASSERT_TRUE(IsOk(Grant("free", 100)));
+  Append("free", 20);
+  testing::AwaitThat([&] { return Ask().runs_size() == 1; });  // the control
+
+  const v1::Ledger budget = server_.Get(NameOf("b"));
+  v1::ReadEntriesRequest read;
+  read.set_ledger(budget.name());
+  v1::ReadEntriesResponse entries;
+  ASSERT_TRUE(IsOk(Call(server_.ledgers(), &Ledgers::ReadEntries, read, &entries)));
+  v1::CreateLedgerRequest create;
+  create.set_name(NameOf("copy"));
+  create.set_request_id("copy");
+  v1::Import& import = *create.mutable_import();
+  import.set_origin("there.example/" + budget.name());
+  import.set_size(budget.size());
+  import.set_root_hash(budget.root_hash());
+  merkle::Hash root;
+  std::copy(budget.root_hash().begin(), budget.root_hash().end(), root.begin());
+  merkle::Note note;
+  note.text = *merkle::CheckpointText({import.origin(), budget.size(), root, {}});
+  note.signatures = {*merkle::SignNote(note.text, "there.example",
+                                       *merkle::Ed25519PrivateKey::FromSeed(std::string(32, 't')))};
+  import.set_checkpoint(note.ToText());
+  *import.mutable_declaration() = budget.declaration();
+  ASSERT_TRUE(IsOk(Call(server_.ledgers(), &Ledgers::CreateLedger, create)));
+  v1::AppendBatchRequest batch = Batch(create.name(), "import", "fill");
+  for (const std::string& entry : entries.entries())
+    batch.add_entries()->mutable_imported()->set_entry(entry);
+  ASSERT_TRUE(IsOk(Call(server_.ledgers(), &Ledgers::AppendBatch, batch)));
+
+  v1::ComputeBudgetRequest request;
+  request.set_budget(create.name());
+  v1::ComputeBudgetResponse answer;
+  ASSERT_TRUE(IsOk(
+      Call(server_.accounting(), &v1::AccountingService::Stub::ComputeBudget, request, &answer)));
+  EXPECT_EQ(answer.grants_size(), 1);
+  EXPECT_EQ(answer.runs_size(), 0);
 }
 
 // As a grant is answered; what is asked about no run, or one to come, knows of nothing spent.

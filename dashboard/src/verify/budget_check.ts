@@ -35,7 +35,7 @@ export class BudgetCheck {
       const why = failure.message.replace(/\.$/, "");
       return failure instanceof AccountingError && BROKEN.includes(failure.reason)
         ? { outcome: "failed", text: `The budget was not kept: ${why}.` }
-        : { outcome: "none", text: `No budget was checked: ${why}.` };
+        : { outcome: "missing", text: `No budget was checked: ${why}.` };
     }
     const { origin = "", spending = {}, grants = 0, runs = [], missing = [] } = answer;
     const { filter, bound = 0, spent = 0 } = spending;
@@ -49,7 +49,9 @@ export class BudgetCheck {
       return `${named(run)} spent ${textUp(Number(used))} of ${textUp(Number(granted))}.`;
     });
     if (!missing.length) return { outcome: "held", text: [kept, ...each].join(" ") };
-    const rest = `What ${missing.map(named).join(", ")} spent was not checked: no bundle is here.`;
+    const rest =
+      `What ${missing.map(named).join(", ")} spent was not checked: no bundle is here that knows ` +
+      "its last grant.";
     return { outcome: "missing", text: [kept, ...each, rest].join(" ") };
   }
 }

@@ -179,7 +179,7 @@ function verdictOf({ running, name, files }: VerdictProps): Verdict {
       {
         key: "by no key that you gave",
         document: "and your document does not stand",
-        budget: "and not every run of the budget is here",
+        budget: "and a budget was not checked as a whole",
       }[missing.id as string] ?? "without a witness of yours";
     return {
       shape: "attend",
