@@ -510,7 +510,7 @@ class Uses(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             model(torch.ones(2, 3))
         # Of what a loop makes of a layer's output nothing is seen.
-        with self.assertRaisesRegex(ValueError, r"a \(Linear\) was called outside the forward pass"):
+        with self.assertRaisesRegex(ValueError, r"a \(Linear\) was called outside the forward"):
             model.a(torch.ones(2, 3))
         with torch.no_grad():
             model.a(torch.ones(2, 3))

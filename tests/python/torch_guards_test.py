@@ -1,5 +1,5 @@
 """What PrivateOptimizer refuses before a weight moves: state that a forward pass writes, gradients
-that are in no sum, losses that are reduced otherwise; and that it is a torch optimizer."""
+that are in no sum; and that it is a torch optimizer."""
 import copy
 import gc
 import io
@@ -256,55 +256,6 @@ class State(unittest.TestCase):
             other(self.x)
             self.assertFalse(torch.equal(other.mean, model.mean))
         self.assertTrue(torch.equal(model.mean, torch.zeros(4)))
-
-
-class Reductions(unittest.TestCase):
-    def test_losses_say_how_they_are_reduced(self):
-        out, y = torch.randn(5, 3, requires_grad=True), torch.tensor([0, 1, 2, 1, 0])
-        for expected, loss in (
-                ("mean", functional.cross_entropy(out, y)),
-                ("sum", functional.cross_entropy(out, y, reduction="sum")),
-                ("mean", functional.cross_entropy(out, y, reduction="none").mean()),
-                ("sum", functional.mse_loss(out, out.detach() + 1, reduction="sum")),
-                ("mean",
-                 functional.binary_cross_entropy_with_logits(out[:, 0],
-                                                             out[:, 1].detach().sigmoid())),
-                ("sum", out.pow(2).mean(1).sum()), ("mean", out.pow(2).mean(-1).mean(0)),
-                ("mean", out.pow(2).sum(1).mean(-1)), ("sum", out.pow(2).sum(0).sum()),
-                ("mean", functional.cross_entropy(out, y)
-                 + functional.l1_loss(out, out.detach() + 1)),
-                ("mean", functional.cross_entropy(out, y).sum()),
-                ("mean", out.pow(2).mean(0).sum()), ("sum", out.pow(2).sum(0).mean()),
-                (None, sum(functional.cross_entropy(o[None], c[None]) for o, c in zip(out, y))),
-                (None, functional.cross_entropy(out, y) * 5),
-                (None, functional.cross_entropy(out, y, reduction="sum") / 5),
-                (None, functional.cross_entropy(out, y)
-                 + functional.cross_entropy(out, y, reduction="sum") / 5),
-                (None, functional.cross_entropy(out, y) + out.pow(2).sum()), (None, out[0, 0])):
-            with self.subTest(expected, node=loss.grad_fn.name()):
-                self.assertEqual(losses.reduction_of(loss), expected)
-
-    def test_a_loss_that_is_reduced_otherwise_than_said_is_refused_in_its_backward_pass(self):
-        x, y = torch.randn(5, 4), torch.tensor([0, 1, 1, 1, 0])
-        for said, other in (("mean", "sum"), ("sum", "mean")):
-            model = torch.nn.Linear(4, 2)
-            exact.per_example(model, loss_reduction=said)
-            with self.assertRaisesRegex(
-                    ValueError, 'loss_reduction: is "%s", but the loss is a %s over examples.*'
-                    r'per_example\(model, loss_reduction="%s"\)' % (said, other, other)):
-                functional.cross_entropy(model(x), y, reduction=other).backward()
-            exact.per_example(model, loss_reduction=other)
-            model.zero_grad()
-            for parameter in model.parameters():
-                parameter.grad_sample = None
-            functional.cross_entropy(model(x), y, reduction=other).backward()
-
-    def test_a_reduction_is_no_matter_once_no_gradients_rely_on_it(self):
-        model = torch.nn.Linear(4, 2)
-        self.addCleanup(guards.watch(model))  # as an optimizer does
-        exact.per_example(model, loss_reduction="mean")()
-        functional.cross_entropy(model(torch.randn(5, 4)), torch.tensor([0, 1, 1, 1, 0]),
-                                 reduction="sum").backward()
 
 
 class Optimizers(support.WithPath):

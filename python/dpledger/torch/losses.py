@@ -29,14 +29,19 @@ _TOGETHER = frozenset("Softmax LogSoftmax Logsumexp Logcumsumexp Std Var Norm Li
                       "Min Amax Amin Prod Topk Sort Kthvalue Median Nanmedian".split())
 _BINARY = frozenset("Add Sub Rsub Mul Div".split())
 _BY_NUMBER = _CURVED | _BINARY | frozenset("Neg Clone ToCopy Where Expand".split())
-_MOVE = frozenset("View UnsafeView ReshapeAlias Permute Transpose T Squeeze Unsqueeze".split())
+_MOVE = frozenset("View UnsafeView ReshapeAlias Permute Transpose T Squeeze Unsqueeze Cat Stack "
+                  "MaskedFill".split())
 _SELECT = frozenset("Select Slice Gather".split())
 _END = (1 << 63) - 1  # of a slice that has none
 # Each row with each other one:
 _PAIRS = frozenset("Mm Pdist".split())
+_PRODUCTS = frozenset("Mm Addmm".split())
 _OWN = frozenset("Diag Diagonal Trace".split())  # of those, what each row has with itself
-# What is known of a node's numbers: that records are in its rows, or only that all are in it.
-_ROWS, _ALL, _UNKNOWN = 2, 1, 0
+# What is known of a node's numbers: that records are in its rows (without, or with a new dimension
+# behind them), or behind a new first dimension; or only that all are in it; or that each record is
+# with each other one.
+_ROWS, _FIRST, _SECOND, _ALL, _UNKNOWN, _CROSSED = 4, 3, 2, 1, 0, -1
+_PLACES = {_ROWS: 0, _FIRST: 0, _SECOND: 1}  # of the records' dimension
 WEIGHTED, IGNORING = "mean of weighted classes", "mean of what is not ignored"
 
 
@@ -154,7 +159,7 @@ def _ignores(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) -
 def mark(output: torch.Tensor) -> None:
     """Lets `mixes` know an output whose rows are records."""
     if output.grad_fn is not None:
-        output.grad_fn.metadata[_MARK] = True
+        output.grad_fn.metadata[_MARK] = output.dim()
 
 
 def mixes(loss: torch.Tensor, examples: int) -> Optional[str]:
@@ -172,8 +177,11 @@ def mixes(loss: torch.Tensor, examples: int) -> Optional[str]:
         kind = _kind(node)
         below = [one for one, _ in node.next_functions if one in known]
         over = _is_over_records(node, min((known[one] for one in below), default=_UNKNOWN))
-        if over and (curved or kind in _TOGETHER):
+        if over and (curved or kind in _TOGETHER) or known[node] == _CROSSED or (
+                below and _is_of_batch(node)):
             return kind
+        if any(_is_of_pairs(one, node, known, examples) for one in below):
+            return _kind(below[0])
         pairs = kind in _PAIRS and len(below) == len(node.next_functions)
         if pairs and all(known[one] for one in below) and node not in own:
             return kind
@@ -185,6 +193,25 @@ def mixes(loss: torch.Tensor, examples: int) -> Optional[str]:
                    or (kind == "Div" and node.next_functions[1][0] in known))
         waiting += [(one, curved) for one in below]
     return None
+
+
+def _is_of_pairs(node: Any, above: Any, known: Dict[Any, int], examples: int) -> bool:
+    """Whether a node takes each record with each other one: a product of matrices without a batch
+    (einsum's), which the view above it shows; distances between rows."""
+    if not all(one in known for one, _ in node.next_functions):
+        return False
+    if _kind(node) in ("Cdist", "EuclideanDist"):
+        marks = [one.metadata[_MARK] for one in known if _MARK in one.metadata]
+        return max(marks) <= 2 and all(known[one] == _ROWS for one, _ in node.next_functions)
+    sizes = getattr(above, "_saved_self_sym_sizes", ())
+    return (_kind(node) == "Bmm" and len(sizes) == 3 and sizes[0] == 1
+            and all(size % examples == 0 for size in sizes[1:]))
+
+
+def _is_of_batch(node: Any) -> bool:
+    """Whether a node puts other rows beside each one: by the batch's statistics, or in turn."""
+    return (getattr(node, "_saved_training", False) is True and "BatchNorm" in _kind(node)
+            or _kind(node) == "Roll" and 0 in getattr(node, "_saved_dims", (0,)))
 
 
 def _kind(node: Any) -> str:
@@ -204,6 +231,11 @@ def _known(top: Any) -> Dict[Any, int]:
             below = [found[one] for one, _ in node.next_functions if one in found]
             if marked:
                 found[node] = _ROWS
+            elif _kind(node) in _BINARY and {_FIRST, _SECOND} <= set(below):
+                found[node] = _CROSSED
+            elif below and _kind(node) in _PRODUCTS:  # with what is no output, on the right
+                right = node.next_functions[-1][0] in found
+                found[node] = min(below) if not right else min(min(below), _ALL)
             elif below:
                 found[node] = _numbers(node, min(below))
         elif node is not None and node not in seen:
@@ -223,6 +255,8 @@ def _numbers(node: Any, below: int) -> int:
         return min(below, _ALL)  # a tensor that is no output may bring dimensions in front
     if kind in _BY_NUMBER or _reduction(node) == 0:
         return below
+    if kind == "Unsqueeze" and below == _ROWS and node._saved_dim in (0, 1):
+        return _FIRST if node._saved_dim else _SECOND
     if kind in _SUMS or kind in _TOGETHER:
         return _ALL if _is_over_records(node, below) else below
     if kind in _MOVE or _reduction(node) in (1, 2):
@@ -245,7 +279,7 @@ def _is_over_records(node: Any, below: int) -> bool:
     if kind not in _SUMS and kind not in _TOGETHER:
         return _reduction(node) in (1, 2) and below != _UNKNOWN
     dimensions = _dimensions(node)
-    return below != _UNKNOWN if not dimensions else below == _ROWS and 0 in dimensions
+    return below != _UNKNOWN if not dimensions else _PLACES.get(below) in dimensions
 
 
 def _dimensions(node: Any) -> List[int]:

@@ -1,0 +1,127 @@
+"""What a loss's graph shows of it: that it is reduced otherwise than was said, or takes records
+together, however that is written."""
+import functools
+import unittest
+
+import support  # noqa: F401  where the package is
+
+try:
+    import torch
+    from dpledger import torch as exact
+    from dpledger.torch import guards, losses
+except ImportError:
+    raise unittest.SkipTest("torch is not installed")
+
+functional = torch.nn.functional
+
+
+class Reductions(unittest.TestCase):
+    def test_losses_say_how_they_are_reduced(self):
+        out, y = torch.randn(5, 3, requires_grad=True), torch.tensor([0, 1, 2, 1, 0])
+        for expected, loss in (
+                ("mean", functional.cross_entropy(out, y)),
+                ("sum", functional.cross_entropy(out, y, reduction="sum")),
+                ("mean", functional.cross_entropy(out, y, reduction="none").mean()),
+                ("sum", functional.mse_loss(out, out.detach() + 1, reduction="sum")),
+                ("mean",
+                 functional.binary_cross_entropy_with_logits(out[:, 0],
+                                                             out[:, 1].detach().sigmoid())),
+                ("sum", out.pow(2).mean(1).sum()), ("mean", out.pow(2).mean(-1).mean(0)),
+                ("mean", out.pow(2).sum(1).mean(-1)), ("sum", out.pow(2).sum(0).sum()),
+                ("mean", functional.cross_entropy(out, y)
+                 + functional.l1_loss(out, out.detach() + 1)),
+                ("mean", functional.cross_entropy(out, y).sum()),
+                ("mean", out.pow(2).mean(0).sum()), ("sum", out.pow(2).sum(0).mean()),
+                (None, sum(functional.cross_entropy(o[None], c[None]) for o, c in zip(out, y))),
+                (None, functional.cross_entropy(out, y) * 5),
+                (None, functional.cross_entropy(out, y, reduction="sum") / 5),
+                (None, functional.cross_entropy(out, y)
+                 + functional.cross_entropy(out, y, reduction="sum") / 5),
+                (None, functional.cross_entropy(out, y) + out.pow(2).sum()), (None, out[0, 0])):
+            with self.subTest(expected, node=loss.grad_fn.name()):
+                self.assertEqual(losses.reduction_of(loss), expected)
+
+    def test_a_loss_that_is_reduced_otherwise_than_said_is_refused_in_its_backward_pass(self):
+        x, y = torch.randn(5, 4), torch.tensor([0, 1, 1, 1, 0])
+        for said, other in (("mean", "sum"), ("sum", "mean")):
+            model = torch.nn.Linear(4, 2)
+            exact.per_example(model, loss_reduction=said)
+            with self.assertRaisesRegex(
+                    ValueError, 'loss_reduction: is "%s", but the loss is a %s over examples.*'
+                    r'per_example\(model, loss_reduction="%s"\)' % (said, other, other)):
+                functional.cross_entropy(model(x), y, reduction=other).backward()
+            exact.per_example(model, loss_reduction=other)
+            model.zero_grad()
+            for parameter in model.parameters():
+                parameter.grad_sample = None
+            functional.cross_entropy(model(x), y, reduction=other).backward()
+
+    def test_a_reduction_is_no_matter_once_no_gradients_rely_on_it(self):
+        model = torch.nn.Linear(4, 2)
+        self.addCleanup(guards.watch(model))  # as an optimizer does
+        exact.per_example(model, loss_reduction="mean")()
+        functional.cross_entropy(model(torch.randn(5, 4)), torch.tensor([0, 1, 1, 1, 0]),
+                                 reduction="sum").backward()
+
+
+class Together(unittest.TestCase):
+    """Losses of several records at once, however they are written, and of each by itself."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        self.x = torch.randn(6, 4)
+
+    def backward(self, loss):
+        model = torch.nn.Linear(4, 3)
+        self.addCleanup(guards.watch(model, loss_reduction="sum"))
+        loss(model(self.x)).backward()
+
+    def test_records_that_are_taken_together_are_found(self):
+        labels, weights = torch.arange(6) % 3, torch.randn(3, 3)
+        to_others = functional.cross_entropy
+        own = torch.arange(6)
+        for name, loss in (
+                ("broadcast", lambda z: to_others(
+                    functional.cosine_similarity(z[:, None], z[None], dim=2), own)),
+                ("einsum", lambda z: to_others(torch.einsum("ij,kj->ik", z, z.tanh()), own)),
+                ("hardest", lambda z: torch.cdist(z, z).amax(1).sum()),
+                ("distances", lambda z: (z[:, None] - z[None]).square().sum(2).exp().sum()),
+                ("ranks", lambda z: functional.softplus(z[:, 0][:, None] - z[:, 0][None]).sum()),
+                ("bilinear", lambda z: to_others(z @ weights @ z.T, own)),
+                ("views", lambda z: (lambda both: to_others(
+                    both @ both.T, torch.arange(12)))(torch.cat([z, z.tanh()]))),
+                ("stacked", lambda z: (lambda both: to_others(
+                    both @ both.T, torch.arange(12)))(torch.stack([z, z.tanh()], 1).view(12, 3))),
+                ("masked", lambda z: to_others(
+                    (z @ z.T).masked_fill(torch.eye(6, dtype=torch.bool), -9.0), own.roll(1))),
+                ("in turn", lambda z: functional.triplet_margin_loss(z, z.tanh(), z.roll(1, 0))),
+                ("batch normalisation", lambda z: to_others(
+                    functional.batch_norm(z, None, None, training=True), labels))):
+            with self.subTest(name), self.assertRaisesRegex(ValueError, "records, and one of them"):
+                self.backward(loss)
+
+    def test_losses_of_each_record_pass(self):
+        labels, weights = torch.arange(6) % 3, torch.randn(3, 3)
+        cross = functools.partial(functional.cross_entropy, reduction="sum")
+        prototypes = torch.randn(5, 3)
+        for loss in (
+                lambda z: cross(z @ weights, labels),
+                lambda z: cross(torch.cat([z, z.tanh()], 1), labels),
+                lambda z: cross(torch.cat([z, z.tanh()]), torch.cat([labels, labels])),
+                lambda z: (z[:, None] - prototypes[None]).square().sum(2).min(1).values.sum(),
+                lambda z: torch.bmm(z[:, None], z[:, :, None]).exp().sum(),
+                lambda z: torch.einsum("ij,ij->i", z, z.tanh()).exp().sum(),
+                lambda z: torch.einsum("ij,kj->ik", z, weights).exp().sum(),
+                lambda z: torch.cdist(z, prototypes).amin(1).sum(),
+                lambda z: (z[:, None] - z[:, None].tanh()).square().sum(),
+                lambda z: z.roll(1, 1).square().sum(),
+                lambda z: cross(z.masked_fill(z > 9, 0.0), labels),
+                lambda z: -z.masked_fill(z > 9, 0.0).log_softmax(-1)[:, 0].sum(),
+                lambda z: torch.stack([z.square().sum(), z.exp().sum()]).sum(),
+                lambda z: z.view(6, 3, 1).softmax(-2).square().sum(),
+                lambda z: cross(functional.layer_norm(z, (3,)), labels)):
+            self.backward(loss)
+
+
+if __name__ == "__main__":
+    unittest.main()
