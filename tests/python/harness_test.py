@@ -119,6 +119,38 @@ class Planted(unittest.TestCase):
             self.assert_found("has rows of other records", lambda model, data, ledger: zoo.train(
                 model, data, ledger, sampler=zoo.poisson(rate=0.9), noise_multiplier=0.1), make)
 
+    def test_texts_that_are_filled_up_to_the_longest_of_their_batch(self):
+        class Mean(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.head = torch.nn.Embedding(9, 4), torch.nn.Linear(4, 2)
+
+            def forward(self, x):
+                return self.head(self.words(x).mean(1))
+
+        def filled(length):
+            def collate(batch):
+                texts = torch.zeros(len(batch), length or max(len(x) for x, _ in batch),
+                                    dtype=torch.long)
+                for row, (x, _) in zip(texts, batch):
+                    row[:len(x)] = x
+                return texts, torch.stack([y for _, y in batch])
+
+            def loop(model, data, ledger):
+                sampler = zoo.poisson(steps=2)
+                optimizer = zoo.private(torch.optim.SGD(model.parameters(), lr=0.1), ledger,
+                                        sampler)
+                exact.per_example(model, loss_reduction="sum")
+                for batch in exact.data_loader(data, sampler, collate_fn=collate):
+                    zoo.sum_loss(model, batch).backward()
+                    optimizer.step()
+            return loop
+        texts = [(torch.arange(3 + 7 * i % 5) % 8 + 1, torch.tensor(i % 2)) for i in range(20)]
+        for seed in range(3):
+            self.assert_found("moves by|rows of other records", filled(None), Mean, lambda: texts,
+                              neighbours=8, seed=seed)
+        exact.check(Mean, filled(60), texts)  # the control
+
     def test_rows_that_depend_on_other_records(self):
         """Their sum need not move by more than its bound on these data: rows are compared too."""
         case = zoo.CASES["loss-over-the-batchs-own-size"]

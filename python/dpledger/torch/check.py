@@ -51,6 +51,7 @@ ROUNDING = 1e-3
 # A record's gradient reaches its clip norm if its features are large: only then does a record that
 # counts twice show.
 LOUD = 100.0
+LONG = 8  # times the length of a text
 # Rows are compared up to what a matrix product in 16 bits rounds otherwise beside other rows; one
 # over the batch's size is noticed in batches of up to 50.
 LIKE = 0.02
@@ -94,8 +95,8 @@ def check(make: Any, loop: Callable[[Any, Any, Recorder], Any], dataset: Any, *,
         record in another one's place
     adjacency: the ledger's. Under "add-or-remove-one" the record that comes or goes is the last
         one; in one more run, if sums do not depend on random numbers, the first
-    loud: False leaves out records with 100 times the features of another and a third one's labels,
-        and features that are multiplied by -3
+    loud: False leaves out records with 100 times the features of another and a third one's labels
+        (or 8 times its text, where lengths differ), and features that are multiplied by -3
     seed: of samples, and of the generators of torch, numpy and random at the beginning of each run
     recorder: other arguments of the ledger's Recorder, such as parameters="adaptive"
 
@@ -753,13 +754,16 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def _loud(record: Any, other: Any, factor: float) -> Any:
-    """A record with large features, and what is no float, such as labels, of another one."""
+    """A record with large features, and what is no float, such as labels or a text, of another
+    one."""
     if isinstance(record, dict):
         return {name: _loud(record[name], other[name], factor) for name in record}
     if isinstance(record, (tuple, list)):
         return type(record)(_loud(one, two, factor) for one, two in zip(record, other))
     if isinstance(record, float) or "float" in str(getattr(record, "dtype", "")):
         return record * factor
+    if isinstance(other, torch.Tensor) and other.dim() and record.shape[:1] != other.shape[:1]:
+        return torch.cat([other] * LONG)  # texts of any length: this is now the longest
     return other
 
 
