@@ -515,9 +515,10 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         bound, noise = _norm(optim.max_grad_norm), float(optim.noise_multiplier)
         if clipped_to > bound * (1 + 1e-6):  # Opacus adds up layers' norms in 32 bits
             raise InvalidArgument(
-                "optimizer: gradients were clipped to %r, and noise is for max_grad_norm=%r: change "
-                'it between steps, not between parts of one sample; under clipping="per_layer" '
-                "change max_grad_norms with it" % (clipped_to, bound), field="optimizer")
+                "optimizer: gradients were clipped to %r, and noise is for max_grad_norm=%r: "
+                "change it between steps, not between parts of one sample; under "
+                'clipping="per_layer" change max_grad_norms with it' % (clipped_to, bound),
+                field="optimizer")
         assert self._recorder is not None
         scheme = _step_of(samples, scheme, rows, self._recorder)
         query = SumQuery(max(bound, clipped_to), noise * bound, "gradient")
