@@ -49,9 +49,10 @@ absl::Status Resolver::AddEncoded(const TreeEncoder& tree, double noise_stddev, 
   RETURN_IF_ERROR(OnlyWhereStepsStay());
   const auto participations = static_cast<double>(participation->max_participations);
   RETURN_IF_ERROR(SpendWork(64 * participations * participations, kTooManyParticipations));
-  double left = LeavesHalfOfTheWork(kToBeExact) ? kToBeExact : 0;
+  const double most = std::fmin(kToBeExact, to_be_exact_);
+  double left = most;
   const Interval squared = SquaredSensitivity(tree, *participation, left);
-  RETURN_IF_ERROR(SpendWork(kToBeExact - std::fmax(left, 0), kTooManyParticipations));
+  to_be_exact_ -= most - std::fmax(left, 0);
   ASSIGN_OR_RETURN(const Interval noise, MultiplierOf(squared, Quotient(noise_stddev, 1)));
   return AddUnsampled(noise, count);
 }

@@ -161,7 +161,8 @@ class Resolver {
   std::map<EpochKey, NoiseCounts> disjoint_, allocated_;
   // By rounds, missing ones, z.lower, z.upper, whether it grows.
   std::map<std::tuple<uint64_t, uint64_t, double, double, bool>, uint64_t> allocations_;
-  double work_ = 0;  // of matrix encoders and shuffles so far
+  double work_ = 0;           // of matrix encoders and shuffles so far
+  double to_be_exact_ = 5e8;  // additions left for that, of trees: half a second
 };
 
 }  // namespace dpledger::accountant

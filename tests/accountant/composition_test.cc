@@ -127,6 +127,18 @@ TEST(Resolve, WhatHasNoAnalysisIsRefusedByName) {
               HasSubstr("mixture_of_gaussians"));
 }
 
+// Trees whose worst participation is more than can be worked out are bounded, however many: the
+// attempts have a budget of their own.
+TEST(Resolve, ManyTreesAreAnswered) {
+  History history;
+  for (uint64_t i = 0; i < 40; ++i) {
+    history.Add(
+        "w", Mechanism{1, MatrixMechanism{TreeEncoder{65536, Participation{50, 1000 + i}}, 100.0}});
+  }
+  const absl::StatusOr<Composition> found = Resolve(history, Adjacency::kZeroOut);
+  EXPECT_TRUE(found.ok()) << found.status();
+}
+
 // What was stated under one adjacency says nothing about another.
 TEST(Resolve, StatementsHoldAsDeclaredOnly) {
   Neighbours asked = Adjacency::kZeroOut;
