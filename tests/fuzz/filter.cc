@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Listed known = {with_summary, now}, unknown = {without, now};
 
   if (const auto order = ListOrder::Parse(input); order.ok()) {
-    const ListOrder::Place a = order->PlaceOf(known), b = order->PlaceOf(unknown);
+    const ListOrder::Place a = order->PlaceOf(known.ledger), b = order->PlaceOf(unknown.ledger);
     FUZZ_CHECK(!order->Before(a, a) && !(order->Before(a, b) && order->Before(b, a)));
   }
   const auto filter = Filter::Parse(input);
