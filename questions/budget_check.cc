@@ -81,7 +81,7 @@ absl::Status BudgetCheck::CheckRun(const Record& budget, const Record& run) {
                          absl::StrCat("its grant ", i + 1, " is not what the budget says"));
   }
   if (grants.size() > told.size()) {
-    // Or the budget's record does not tell all: nothing here says which, so nothing holds.
+    // The budget's record may also leave a grant out. Nothing here tells one from the other.
     return absl::FailedPreconditionError(
         absl::StrCat(run.origin, ": tells of ", grants.size(), " grants, and its budget of ",
                      told.size(), ": the budget's bundle is the older one; export it again"));

@@ -452,8 +452,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         returned.batch_sampler.amplifies = not isinstance(scheme, (DisjointBatches, FullBatch))
         rows = _RowCount(wrapped)
         wrapped.attach_step_hook(lambda optim: None)  # Opacus' own counts for its accountant
-        _step_after(wrapped, lambda optim: self._before_step(optim, scheme,
-                                                             returned.batch_sampler, rows))
+        _call_before_steps(wrapped, lambda optim: self._before_step(
+            optim, scheme, returned.batch_sampler, rows))
         _seed(wrapped)
         return tuple(private[:-1]) + (returned,)
 
@@ -545,9 +545,9 @@ def _step_by(wrapped: Any, inner: Any) -> None:
     wrapped.step = types.MethodType(step, wrapped)
 
 
-def _step_after(wrapped: Any, before: Any) -> None:
-    """Lets `before` have each step before its weights change, and before any hook of the loop's
-    own, which does not take its place."""
+def _call_before_steps(wrapped: Any, before: Any) -> None:
+    """Calls `before` before the weights change in each step, and before the hook that the loop has
+    attached: Opacus keeps one hook only, so this one is none."""
     prepared = wrapped.pre_step
 
     @functools.wraps(prepared)

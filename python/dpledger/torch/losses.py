@@ -180,8 +180,9 @@ def mixes(loss: torch.Tensor, examples: int) -> Optional[str]:
         if over and (curved or kind in _TOGETHER) or known[node] == _CROSSED or (
                 below and _is_of_batch(node)):
             return kind
-        if any(_is_of_pairs(one, node, known, examples) for one in below):
-            return _kind(below[0])
+        for one in below:
+            if _is_of_pairs(one, node, known, examples):
+                return _kind(one)
         pairs = kind in _PAIRS and len(below) == len(node.next_functions)
         if pairs and all(known[one] for one in below) and node not in own:
             return kind
