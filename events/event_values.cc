@@ -1,18 +1,19 @@
 #include "events/event_values.h"
 
-#include <array>
 #include <atomic>
-#include <memory>
+#include <bit>
+#include <cstdlib>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "accountant/event/fields.h"
 #include "events/field_checks.h"
 #include "events/unknown_fields.h"
-#include "google/protobuf/reflection.h"
 
 namespace dpledger::events {
 namespace {
@@ -23,181 +24,166 @@ using accountant::IsValue;
 using accountant::kIsOptional;
 using accountant::kIsVariant;
 using accountant::kIsVector;
-using accountant::Mark;
-using google::protobuf::Descriptor;
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-using google::protobuf::OneofDescriptor;
-using google::protobuf::Reflection;
+
+template <typename T>
+concept IsMessage = std::is_base_of_v<google::protobuf::Message, std::decay_t<T>>;
 
 // An entry has at most 65,535 bytes; what stands around an event in it takes less than 300.
 constexpr size_t kMaxEventBytes = 65'200;
 
-// ---- Where a value's fields are in its message ----
+// ---- The accessors that protoc made, by a field's name ----
 
-// Looked up once for each type: by name it takes longer than all checks of an event.
-struct Place {
-  const FieldDescriptor* field = nullptr;
-  const OneofDescriptor* oneof = nullptr;
-  // Of a oneof: which alternative its fields are, by their order in the .proto, and the reverse.
-  std::vector<size_t> alternatives;
-  std::vector<const FieldDescriptor*> fields;
+// event_fields.inc, made of event.proto by the build, is DPLEDGER_FIELD(name) for each name that a
+// field or oneof has there. Reflection would do, at three times what all checks of an event take.
+enum class Name {
+#define DPLEDGER_FIELD(name) name,
+#include "event_fields.inc"
+#undef DPLEDGER_FIELD
 };
 
-template <typename... Kinds>
-void FindAlternatives(const std::variant<Kinds...>&, Place& place) {
-  const auto number = static_cast<size_t>(place.oneof->field_count());
-  place.alternatives.assign(number, sizeof...(Kinds));
-  for (const char* name : {Kinds::kName...}) {
-    const FieldDescriptor* field = place.oneof->containing_type()->FindFieldByName(name);
-    place.alternatives[static_cast<size_t>(field->index_in_oneof())] = place.fields.size();
-    place.fields.push_back(field);
-  }
+// Not a constant, so an error of the compiler, where the .proto has no such name.
+constexpr Name NameOf(std::string_view text) {
+#define DPLEDGER_FIELD(name) \
+  if (text == #name) return Name::name;
+#include "event_fields.inc"
+#undef DPLEDGER_FIELD
+  std::abort();
 }
 
-// Of an event, which is its oneof alone, and of a value.
-template <typename Value>
-struct Places {
-  explicit Places(const Message& message)
-      : reflection(*message.GetReflection()), descriptor(*message.GetDescriptor()) {
-    const Value example{};
-    if constexpr (IsValue<Value>) {
-      size_t i = 0;
-      ForEachField(example, [&](const auto& field, const auto& member) {
-        of[i++] = Find(std::string(field.name), member);
-        return absl::OkStatus();
-      }).IgnoreError();
-    } else {
-      of[0] = Find("kind", example);
-    }
-  }
-  template <typename Member>
-  Place Find(const std::string& name, const Member& member) const {
-    Place place;
-    if constexpr (kIsVariant<Member>) {
-      place.oneof = descriptor.FindOneofByName(name);
-      FindAlternatives(member, place);
-    } else {
-      place.field = descriptor.FindFieldByName(name);
-    }
-    return place;
-  }
+// What a message that does not keep whether a field is set holds for one that is not.
+bool IsAbsent(double number) { return std::bit_cast<uint64_t>(number) == 0; }
+bool IsAbsent(const std::string& text) { return text.empty(); }
+template <typename T>
+bool IsAbsent(T number) {
+  return number == T{};
+}
 
-  static constexpr size_t Size() {
-    if constexpr (IsValue<Value>) {
-      return std::tuple_size_v<decltype(Value::Fields())>;
-    } else {
-      return 1;
-    }
-  }
-  const Reflection& reflection;
-  const Descriptor& descriptor;
-  std::array<Place, Size()> of;
-};
+template <Name>
+struct Accessors;
+#define DPLEDGER_FIELD(name)                                                          \
+  template <>                                                                         \
+  struct Accessors<Name::name> {                                                      \
+    static decltype(auto) Get(const auto& message) { return message.name(); }         \
+    static bool Has(const auto& message) {                                            \
+      if constexpr (requires { message.has_##name(); }) {                             \
+        return message.has_##name();                                                  \
+      } else {                                                                        \
+        return !IsAbsent(message.name());                                             \
+      }                                                                               \
+    }                                                                                 \
+    static void Set(auto& message, const auto& value) {                               \
+      message.set_##name(static_cast<std::decay_t<decltype(message.name())>>(value)); \
+    }                                                                                 \
+    static auto& Mutable(auto& message) { return *message.mutable_##name(); }         \
+  };
+#include "event_fields.inc"
+#undef DPLEDGER_FIELD
 
-// Each type of value is read from one type of message. Without a lock, as a child that was forked
-// while another thread held it would wait for ever (accounting/fork_gate.h): of two that are made
-// at the same time one goes again.
-template <typename Value>
-const Places<Value>& PlacesIn(const Message& message) {
-  static constinit std::atomic<const Places<Value>*> kept = nullptr;
-  const Places<Value>* places = kept.load(std::memory_order_acquire);
-  if (places != nullptr) return *places;
-  auto made = std::make_unique<const Places<Value>>(message);
-  if (kept.compare_exchange_strong(places, made.get(), std::memory_order_acq_rel))
-    return *made.release();
-  return *places;
+template <typename Kind>
+using Alternative = Accessors<NameOf(Kind::kName)>;
+
+// Calls visit(the field's accessors, the field, that of `value`) for each until one is not OK.
+template <typename Value, typename Visit>
+absl::Status ForEachAccessor(Value& value, const Visit& visit) {
+  constexpr auto kFields = std::remove_const_t<Value>::Fields();
+  absl::Status status;
+  const auto visit_one = [&]<size_t kIndex>() {
+    constexpr auto kField = std::get<kIndex>(kFields);
+    status = visit(Accessors<NameOf(kField.name)>(), kField, std::invoke(kField.member, value));
+    return status.ok();
+  };
+  [&]<size_t... kIndex>(std::index_sequence<kIndex...>) {
+    static_cast<void>((... && visit_one.template operator()<kIndex>()));
+  }
+  (std::make_index_sequence<std::tuple_size_v<decltype(kFields)>>());
+  return status;
 }
 
 // ---- From messages ----
 
-template <IsValue Value>
-absl::Status Read(const Message& message, Value& value, int depth);
-
-template <typename T>
-T GetNumber(const Message& message, const Reflection& reflection, const FieldDescriptor* field) {
-  if constexpr (std::is_same_v<T, double>) return reflection.GetDouble(message, field);
-  if constexpr (std::is_same_v<T, uint64_t>) return reflection.GetUInt64(message, field);
-  if constexpr (std::is_same_v<T, bool>) return reflection.GetBool(message, field);
-  if constexpr (std::is_same_v<T, std::string>) return reflection.GetString(message, field);
-  if constexpr (std::is_enum_v<T>) return static_cast<T>(reflection.GetEnumValue(message, field));
-}
-
-template <typename... Kinds>
-absl::Status ReadOneof(const Message& message, const Reflection& reflection, const Place& place,
-                       std::variant<Kinds...>& member, int depth) {
-  const FieldDescriptor* field = reflection.GetOneofFieldDescriptor(message, place.oneof);
-  if (field == nullptr) {
-    std::vector<std::string> names;
-    for (int i = 0; i < place.oneof->field_count(); ++i)
-      names.push_back(place.oneof->field(i)->name());
-    return FieldError(place.oneof->name(),
-                      absl::StrCat("must be set to one of ", absl::StrJoin(names, ", ")));
+// Kept: protobuf asks itself each time whether it has made it yet, as long as half an event's rules
+// take. An atomic, as a child that was forked while another thread held the lock of a static would
+// wait for ever (accounting/fork_gate.h).
+template <typename From>
+absl::Status CheckNoUnknownNumbers(const From& message) {
+  static constinit std::atomic<const google::protobuf::Reflection*> kept = nullptr;
+  const google::protobuf::Reflection* reflection = kept.load(std::memory_order_acquire);
+  if (reflection == nullptr) {
+    reflection = message.GetReflection();
+    kept.store(reflection, std::memory_order_release);
   }
-  const size_t alternative = place.alternatives[static_cast<size_t>(field->index_in_oneof())];
-  absl::Status status;
-  const auto read = [&]<typename Kind>(Kind& kind) {
-    if constexpr (IsBare<Kind>) {
-      std::invoke(std::get<0>(Kind::Fields()).member, kind) = reflection.GetDouble(message, field);
-    } else {
-      status = Within(field->name(), Read(reflection.GetMessage(message, field), kind, depth));
-    }
-  };
-  size_t i = 0;
-  static_cast<void>(
-      (... || (i++ == alternative && (read(member.template emplace<Kinds>()), true))));
-  return status;
+  return events::CheckNoUnknownNumbers(*reflection, message);
 }
 
-template <typename Member>
-absl::Status ReadField(const Message& message, const Reflection& reflection, const Place& place,
-                       Mark mark, Member& member, int depth) {
-  const FieldDescriptor* field = place.field;
+template <IsValue Value, typename From>
+absl::Status Read(const From& message, Value& value, int depth);
+
+template <typename Kind, typename From, typename Member>
+absl::Status ReadAlternative(const From& message, Member& member, int depth) {
+  Kind& kind = member.template emplace<Kind>();
+  if constexpr (IsBare<Kind>) {
+    std::invoke(std::get<0>(Kind::Fields()).member, kind) = Alternative<Kind>::Get(message);
+    return absl::OkStatus();
+  } else {
+    return Within(Kind::kName, Read(Alternative<Kind>::Get(message), kind, depth));
+  }
+}
+
+template <typename From, typename... Kinds>
+absl::Status ReadOneof(const From& message, std::string_view oneof, std::variant<Kinds...>& member,
+                       int depth) {
+  absl::Status status;
+  const bool is_set = (... || (Alternative<Kinds>::Has(message) &&
+                               (status = ReadAlternative<Kinds>(message, member, depth), true)));
+  return is_set ? status : NoneIsSet(*From::descriptor()->FindOneofByName(std::string(oneof)));
+}
+
+template <typename Accessor, typename From, typename Member>
+absl::Status ReadField(Accessor accessor, std::string_view name, const From& message,
+                       Member& member, int depth) {
   if constexpr (kIsVariant<Member>) {
-    return ReadOneof(message, reflection, place, member, depth);
+    return ReadOneof(message, name, member, depth);
   } else if constexpr (IsValue<Member>) {
-    RETURN_IF_ERROR(MustBeSet(reflection.HasField(message, field), field->name()));
-    return Within(field->name(), Read(reflection.GetMessage(message, field), member, depth));
+    RETURN_IF_ERROR(MustBeSet(accessor.Has(message), name));
+    return Within(name, Read(accessor.Get(message), member, depth));
   } else if constexpr (kIsVector<Member>) {
-    using Element = typename Member::value_type;
-    if constexpr (!IsValue<Element>) {
-      const auto list = reflection.GetRepeatedFieldRef<Element>(message, field);
+    const auto& list = accessor.Get(message);
+    if constexpr (!IsValue<typename Member::value_type>) {
       member.assign(list.begin(), list.end());
-    } else if (mark == Mark::kOne) {
-      RETURN_IF_ERROR(MustBeSet(reflection.HasField(message, field), field->name()));
-      return Within(field->name(),
-                    Read(reflection.GetMessage(message, field), member.emplace_back(), depth));
+    } else if constexpr (IsMessage<decltype(list)>) {  // Mark::kOne
+      RETURN_IF_ERROR(MustBeSet(accessor.Has(message), name));
+      return Within(name, Read(list, member.emplace_back(), depth));
     } else {
-      const int size = reflection.FieldSize(message, field);
-      member.reserve(static_cast<size_t>(size));
-      for (int i = 0; i < size; ++i) {
-        const absl::Status status =
-            Read(reflection.GetRepeatedMessage(message, field, i), member.emplace_back(), depth);
-        if (!status.ok()) return Within(rules::Element(field->name(), i), status);
+      member.reserve(static_cast<size_t>(list.size()));
+      for (int i = 0; i < list.size(); ++i) {
+        const absl::Status status = Read(list[i], member.emplace_back(), depth);
+        if (!status.ok()) return Within(rules::Element(name, i), status);
       }
     }
-  } else if constexpr (kIsOptional<Member>) {
-    if (reflection.HasField(message, field))
-      member = GetNumber<typename Member::value_type>(message, reflection, field);
-  } else if (reflection.HasField(message, field)) {  // else as its value has it
-    member = GetNumber<Member>(message, reflection, field);
+  } else if (accessor.Has(message)) {  // else as its value has it
+    using Number = std::decay_t<decltype(accessor.Get(message))>;
+    if constexpr (std::is_enum_v<Member>) {
+      member = static_cast<Member>(accessor.Get(message));
+    } else {
+      static_assert(std::is_same_v<Member, Number> ||
+                    std::is_same_v<Member, std::optional<Number>>);
+      member = accessor.Get(message);
+    }
   }
   return absl::OkStatus();
 }
 
-template <IsValue Value>
-absl::Status Read(const Message& message, Value& value, int depth) {
-  const Places<Value>& places = PlacesIn<Value>(message);
-  RETURN_IF_ERROR(CheckNoUnknownNumbers(places.reflection, message));
+template <IsValue Value, typename From>
+absl::Status Read(const From& message, Value& value, int depth) {
+  RETURN_IF_ERROR(CheckNoUnknownNumbers(message));
   if constexpr (IsTree<Value>) {
     if (++depth > accountant::kMaxDepth) {
       ASSIGN_OR_RETURN(const std::string_view kind, KindOf(message));
       return accountant::TooDeep(kind);
     }
   }
-  const Place* place = places.of.data();
-  return ForEachField(value, [&](const auto& field, auto& member) {
-    return ReadField(message, places.reflection, *place++, field.mark, member, depth);
+  return ForEachAccessor(value, [&](auto accessor, const auto& field, auto& member) {
+    return ReadField(accessor, field.name, message, member, depth);
   });
 }
 
@@ -211,8 +197,8 @@ absl::Status CheckBytes(const v1::Event& event) {
                     absl::StrCat("must be at most ", kMaxEventBytes, " bytes, got ", bytes));
 }
 
-template <typename Value, typename Check>
-absl::StatusOr<Value> ReadAll(const Message& message, const Check& check) {
+template <typename Value, typename From, typename Check>
+absl::StatusOr<Value> ReadAll(const From& message, const Check& check) {
   Value value{};
   RETURN_IF_ERROR(Read(message, value, 0));
   RETURN_IF_ERROR(check(value));
@@ -221,69 +207,51 @@ absl::StatusOr<Value> ReadAll(const Message& message, const Check& check) {
 
 // ---- To messages ----
 
-template <IsValue Value>
-void Write(const Value& value, Message& message);
+template <IsValue Value, typename To>
+void Write(const Value& value, To& message);
 
-template <typename T>
-void SetNumber(const T& number, const Reflection& reflection, const FieldDescriptor* field,
-               Message& message) {
-  if constexpr (std::is_same_v<T, double>) reflection.SetDouble(&message, field, number);
-  if constexpr (std::is_same_v<T, uint64_t>) reflection.SetUInt64(&message, field, number);
-  if constexpr (std::is_same_v<T, bool>) reflection.SetBool(&message, field, number);
-  if constexpr (std::is_same_v<T, std::string>) reflection.SetString(&message, field, number);
-  if constexpr (std::is_enum_v<T>)
-    reflection.SetEnumValue(&message, field, static_cast<int>(number));
-}
-
-template <typename Member>
-void WriteOneof(const Member& member, const Reflection& reflection, const Place& place,
-                Message& message) {
-  const FieldDescriptor* field = place.fields[member.index()];
+template <typename Member, typename To>
+void WriteOneof(const Member& member, To& message) {
   std::visit(
       [&]<typename Kind>(const Kind& kind) {
         if constexpr (IsBare<Kind>) {
-          reflection.SetDouble(&message, field,
-                               std::invoke(std::get<0>(Kind::Fields()).member, kind));
+          Alternative<Kind>::Set(message, std::invoke(std::get<0>(Kind::Fields()).member, kind));
         } else {
-          Write(kind, *reflection.MutableMessage(&message, field));
+          Write(kind, Alternative<Kind>::Mutable(message));
         }
       },
       member);
 }
 
-template <typename Member>
-void WriteField(const Member& member, const Member& absent, const Reflection& reflection,
-                const Place& place, Mark mark, Message& message) {
-  const FieldDescriptor* field = place.field;
+template <typename Accessor, typename Member, typename To>
+void WriteField(Accessor accessor, const Member& member, const Member& absent, To& message) {
   if constexpr (kIsVariant<Member>) {
-    WriteOneof(member, reflection, place, message);
+    WriteOneof(member, message);
   } else if constexpr (IsValue<Member>) {
-    Write(member, *reflection.MutableMessage(&message, field));
+    Write(member, accessor.Mutable(message));
   } else if constexpr (kIsVector<Member>) {
-    using Element = typename Member::value_type;
     for (const auto& element : member) {
-      if constexpr (!IsValue<Element>) {
-        reflection.GetMutableRepeatedFieldRef<Element>(&message, field).Add(element);
+      auto& field = accessor.Mutable(message);
+      if constexpr (!IsValue<typename Member::value_type>) {
+        field.Add(element);
+      } else if constexpr (IsMessage<decltype(field)>) {  // Mark::kOne
+        Write(element, field);
       } else {
-        Write(element, mark == Mark::kOne ? *reflection.MutableMessage(&message, field)
-                                          : *reflection.AddMessage(&message, field));
+        Write(element, *field.Add());
       }
     }
   } else if constexpr (kIsOptional<Member>) {
-    if (member.has_value()) SetNumber(*member, reflection, field, message);
+    if (member.has_value()) accessor.Set(message, *member);
   } else if (!(member == absent)) {
-    SetNumber(member, reflection, field, message);
+    accessor.Set(message, member);
   }
 }
 
-template <IsValue Value>
-void Write(const Value& value, Message& message) {
-  const Places<Value>& places = PlacesIn<Value>(message);
-  const Place* place = places.of.data();
+template <IsValue Value, typename To>
+void Write(const Value& value, To& message) {
   const Value absent{};
-  ForEachField(value, [&](const auto& field, const auto& member) {
-    WriteField(member, std::invoke(field.member, absent), places.reflection, *place++, field.mark,
-               message);
+  ForEachAccessor(value, [&](auto accessor, const auto& field, const auto& member) {
+    WriteField(accessor, member, std::invoke(field.member, absent), message);
     return absl::OkStatus();
   }).IgnoreError();
 }
@@ -291,11 +259,10 @@ void Write(const Value& value, Message& message) {
 }  // namespace
 
 absl::StatusOr<accountant::Event> ValueOf(const v1::Event& message) {
-  const auto& places = PlacesIn<accountant::Event>(message);
-  RETURN_IF_ERROR(CheckNoUnknownNumbers(places.reflection, message));
+  RETURN_IF_ERROR(CheckNoUnknownNumbers(message));
   RETURN_IF_ERROR(CheckBytes(message));
   accountant::Event event;
-  RETURN_IF_ERROR(ReadOneof(message, places.reflection, places.of[0], event, 0));
+  RETURN_IF_ERROR(ReadOneof(message, "kind", event, 0));
   RETURN_IF_ERROR(accountant::CheckEvent(event));
   return event;
 }
@@ -307,9 +274,8 @@ absl::StatusOr<accountant::SumQuery> ValueOf(const v1::SumQuery& query) {
 }
 
 void ToMessage(const accountant::Event& event, v1::Event& message) {
-  const auto& places = PlacesIn<accountant::Event>(message);
   message.Clear();
-  WriteOneof(event, places.reflection, places.of[0], message);
+  WriteOneof(event, message);
 }
 void ToMessage(const accountant::SamplingScheme& scheme, v1::SamplingScheme& message) {
   message.Clear();

@@ -12,6 +12,13 @@ absl::Status MustBeSet(bool is_set, std::string_view field) {
   return is_set ? absl::OkStatus() : FieldError(field, "must be set");
 }
 
+absl::Status NoneIsSet(const google::protobuf::OneofDescriptor& oneof) {
+  std::vector<std::string> names;
+  for (int i = 0; i < oneof.field_count(); ++i) names.push_back(oneof.field(i)->name());
+  return FieldError(oneof.name(),
+                    absl::StrCat("must be set to one of ", absl::StrJoin(names, ", ")));
+}
+
 absl::StatusOr<std::string_view> KindOf(const google::protobuf::Message& message) {
   // The first oneof nearly always: looking it up by name takes longer than all checks of an event.
   const google::protobuf::Descriptor& fields = *message.GetDescriptor();
@@ -20,9 +27,7 @@ absl::StatusOr<std::string_view> KindOf(const google::protobuf::Message& message
   if (const auto* field = message.GetReflection()->GetOneofFieldDescriptor(message, kind)) {
     return std::string_view(field->name());
   }
-  std::vector<std::string> names;
-  for (int i = 0; i < kind->field_count(); ++i) names.push_back(kind->field(i)->name());
-  return FieldError("kind", absl::StrCat("must be set to one of ", absl::StrJoin(names, ", ")));
+  return NoneIsSet(*kind);
 }
 
 }  // namespace dpledger::events

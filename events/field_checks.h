@@ -31,8 +31,11 @@ using rules::Within;
 
 absl::Status MustBeSet(bool is_set, std::string_view field);
 
+// INVALID_ARGUMENT "kind: must be set to one of a, b, c".
+absl::Status NoneIsSet(const google::protobuf::OneofDescriptor& oneof);
+
 // The name of the field that the message's oneof `kind` holds, as the .proto spells it.
-// INVALID_ARGUMENT "kind: must be set to one of a, b, c" if it holds none.
+// NoneIsSet if it holds none.
 absl::StatusOr<std::string_view> KindOf(const google::protobuf::Message& message);
 
 }  // namespace dpledger::events

@@ -56,7 +56,9 @@ bool IsSameEpoch(const v1::SamplingScheme& a, const v1::SamplingScheme& b) {
 
 absl::Status CheckRound(const RoundStep& step, const v1::WriterStatus& writer) {
   const bool opens = step.kind == RoundStep::Kind::kOpens;
-  if (!writer.has_round() || step.round > writer.last_round()) return absl::OkStatus();
+  const bool joins_last = !opens && step.round == writer.last_round();
+  if (!writer.has_round() || step.round > writer.last_round() || joins_last)
+    return absl::OkStatus();
   const std::string field = opens ? "sampling.round" : "sum_query.round";
   const std::map<std::string, std::string> metadata = {
       {"field", field}, {"last_round", absl::StrCat(writer.last_round())}};
@@ -65,7 +67,6 @@ absl::Status CheckRound(const RoundStep& step, const v1::WriterStatus& writer) {
                                 ", the last round", OfWriter(writer), ", got ", step.round),
                    "ROUND_GOES_BACK", metadata);
   }
-  if (!opens) return absl::OkStatus();
   return Refused(absl::StrCat(field, ": round ", step.round, OfWriter(writer),
                               " has begun already, a new sample needs a new number"),
                  "ROUND_ALREADY_OPEN", metadata);
@@ -77,15 +78,16 @@ absl::Status CheckEpoch(const v1::SamplingScheme& scheme, const v1::WriterStatus
   const auto [rounds, epoch] = EpochOf(scheme);
   const uint64_t last_epoch = EpochOf(last).number;
   if (epoch > last_epoch) return absl::OkStatus();
+  const bool same = IsSameEpoch(scheme, last);
+  if (same && writer.epoch().rounds() < rounds) return absl::OkStatus();
   const std::string field = "sampling.scheme";
   const std::map<std::string, std::string> metadata = {{"field", field},
                                                        {"epoch", absl::StrCat(last_epoch)}};
-  if (!IsSameEpoch(scheme, last)) {
+  if (!same) {
     return Refused(absl::StrCat(field, ": epoch ", epoch, " must be above ", last_epoch,
                                 ", the last epoch", OfWriter(writer), ", or that epoch itself"),
                    "EPOCH_GOES_BACK", metadata);
   }
-  if (writer.epoch().rounds() < rounds) return absl::OkStatus();
   return Refused(absl::StrCat(field, ": epoch ", epoch, OfWriter(writer), " has all its ", rounds,
                               " rounds, a further one is of a later epoch"),
                  "EPOCH_FULL", metadata);
