@@ -6,6 +6,8 @@
 
 #include <initializer_list>
 
+#include "absl/synchronization/mutex.h"
+
 namespace dpledger {
 
 void BeginProcess() {
@@ -16,6 +18,8 @@ void BeginProcess() {
     if (::fcntl(descriptor, F_GETFD) < 0) (void)!::open("/dev/null", mode);
   }
   ::signal(SIGXFSZ, SIG_IGN);
+  // It would end the process where it finds one. That is for tests, which leave it on.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 }  // namespace dpledger

@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "base/process_start.h"
 
 namespace dpledger::bench {
 
@@ -23,6 +24,7 @@ void Check(const absl::Status& status) {
 }
 
 double Seconds(int argc, char** argv) {
+  BeginProcess();
   double seconds = 12;
   for (int i = 1; i < argc; i += 2) {
     if (std::string(argv[i]) != "--seconds" || i + 1 == argc ||
