@@ -27,6 +27,8 @@ constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
 constexpr double kBeyondGrids = 1e4;
 // The share of the budget for the composition above another, if one below is asked about too.
 constexpr double kOfAbove = 0.6;
+// A gap at which most questions are met by the first method that is tried.
+constexpr double kCoarse = 1e-2;
 constexpr char kOutOfReach[] =
     "the privacy loss distribution is out of reach of the loss grid; answered by rdp";
 constexpr char kOutOfTime[] =
@@ -82,6 +84,8 @@ class Asking {
  private:
   // Without a word on whether the interval is as narrow as asked for.
   absl::StatusOr<Answer> Known(Method method, const Composition& composition);
+  // `answer`, and what is known where a less narrow one is asked for.
+  Answer Coarser(const Composition& composition, Answer answer);
   absl::StatusOr<Answer> Exactly(Method method, const Composition& composition);
   absl::StatusOr<Answer> Between(Method method, const Composition& composition);
   std::optional<Answer> Closed(Method method, const Composition& composition) const;
@@ -335,10 +339,27 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
   return And(std::move(beside), std::move(answer));
 }
 
+// Finer grids take the work that something else would have narrowed the answer with.
+Answer Asking::Coarser(const Composition& composition, Answer answer) {
+  for (const double gap : {Options().relative_gap, kCoarse}) {
+    if (options_.relative_gap >= gap || !options_.limits.Check().ok()) continue;
+    Options options = options_;
+    options.relative_gap = gap;
+    pld::EpochLaws laws;
+    absl::StatusOr<Answer> known =
+        Asking(question_, options, laws).Known(Method::kBest, composition);
+    if (!known.ok()) break;  // out of time, with an answer at hand
+    answer = And(std::move(answer), *std::move(known));
+  }
+  return answer;
+}
+
 absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) {
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
-  if (method == Method::kBest && !Met(answer))
+  if (method == Method::kBest && !Met(answer)) {
+    answer = Coarser(composition, std::move(answer));
     answer = question_.WithInclusions(composition, std::move(answer));
+  }
   if (answer.value.lower() > 0) std::erase(answer.warnings, kNoLowerBound);
   if (answer.method != Method::kRdp) std::erase(answer.warnings, kOutOfReach);
   // No warning of a wide interval if curves are left out or rdp alone answers: that explains it.
