@@ -37,6 +37,14 @@ v1::FilterSpending BudgetCheck::Record::Spending() const {
   return spending;
 }
 
+std::vector<const v1::BudgetGrant*> BudgetCheck::Record::GrantsTo(const Record& run) const {
+  std::vector<const v1::BudgetGrant*> grants;
+  for (const v1::BudgetGrant& grant : log.grants()) {
+    if (OriginOf(grant.ledger()) == run.origin) grants.push_back(&grant);
+  }
+  return grants;
+}
+
 void BudgetCheck::Begin(std::string origin, std::string registry) {
   Record& record = records_.emplace_back();
   record.origin = std::move(origin);
@@ -61,16 +69,14 @@ absl::Status BudgetCheck::CheckRun(const Record& budget, const Record& run) {
   if (const char* field = events::NotOfBudget(budget.log.declaration(), declared)) {
     return Contradiction(run.origin, absl::StrCat("declaration.", field, " must be the budget's"));
   }
-  std::vector<const v1::BudgetGrant*> told;
-  for (const v1::BudgetGrant& grant : budget.log.grants()) {
-    if (budget.OriginOf(grant.ledger()) != run.origin) continue;
-    told.push_back(&grant);
-    if (budget.OriginOf(grant.budget()) != budget.origin) {
-      return Contradiction(run.origin, absl::StrCat("its grant ", told.size(),
-                                                    " is of another budget, ", grant.budget()));
+  const std::vector<const v1::BudgetGrant*> told = budget.GrantsTo(run);
+  for (size_t i = 0; i < told.size(); ++i) {
+    if (budget.OriginOf(told[i]->budget()) != budget.origin) {
+      return Contradiction(run.origin, absl::StrCat("its grant ", i + 1, " is of another budget, ",
+                                                    told[i]->budget()));
     }
     // A sealed run is not told of what it gives back: compared with what it declares.
-    if (!events::SameBlocks(grant, declared)) {
+    if (!events::SameBlocks(*told[i], declared)) {
       return Contradiction(run.origin, "is granted other blocks than it declares");
     }
   }
@@ -131,11 +137,9 @@ absl::StatusOr<v1::BudgetVerified> BudgetCheck::Verify() const {
   for (const Record& record : records_) {
     if (&record == budget) continue;
     RETURN_IF_ERROR(CheckRun(*budget, record));
-    const uint64_t told = std::count_if(
-        budget->log.grants().begin(), budget->log.grants().end(),
-        [&](const auto& grant) { return budget->OriginOf(grant.ledger()) == record.origin; });
     // A sealed run is not told of what it gives back.
-    if (record.log.is_sealed() || told == record.log.grants().size()) missing.erase(record.origin);
+    if (record.log.is_sealed() || budget->GrantsTo(record).size() == record.log.grants().size())
+      missing.erase(record.origin);
     v1::BudgetVerified::Run& run = *answer.add_runs();
     run.set_origin(record.origin);
     run.set_size(record.log.run().size());

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +37,8 @@ class BudgetCheck {
     // That the record's server gives the ledger of this name.
     std::string OriginOf(std::string_view ledger) const;
     v1::FilterSpending Spending() const;
+    // What this budget says that it granted to the run, in order.
+    std::vector<const v1::BudgetGrant*> GrantsTo(const Record& run) const;
 
     std::string origin, registry;
     HeldLog log;
