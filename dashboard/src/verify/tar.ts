@@ -28,7 +28,7 @@ export const noBundle = (why: string) =>
   new Lost(
     why,
     "This file is no bundle",
-    "Nothing in it was checked, and it says nothing of any ledger. dpledger ledger export writes one.",
+    "Nothing in it was checked: it says nothing of any ledger. dpledger ledger export writes one.",
   );
 const MOST = 2 ** 33; // bytes of a member: 11 octal digits
 
