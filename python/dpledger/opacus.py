@@ -422,6 +422,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             raise InvalidArgument('clipping: "adaptive" counts examples with noise that no ledger '
                                   'describes; use "flat" or "per_layer"',
                                   field="clipping")
+        if options.get("noise_generator") is not None:
+            raise _repeatable("noise_generator", "is a generator of the caller's own")
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
         if self._sampler == "dpledger" and options.get("poisson_sampling",
                                                        True) and self._stated is None:
@@ -450,11 +452,10 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             wrapped.expected_batch_size = own.expected_batch_size
         returned = _watched(returned)
         returned.batch_sampler.amplifies = not isinstance(scheme, (DisjointBatches, FullBatch))
-        rows = _RowCount(wrapped)
+        rows, noise = _RowCount(wrapped), _Noise(wrapped)
         wrapped.attach_step_hook(lambda optim: None)  # Opacus' own counts for its accountant
         _call_before_steps(wrapped, lambda optim: self._before_step(
-            optim, scheme, returned.batch_sampler, rows))
-        _seed(wrapped)
+            optim, scheme, returned.batch_sampler, rows, noise))
         return tuple(private[:-1]) + (returned,)
 
     def make_private_with_epsilon(self, *, module: Any, optimizer: Any, data_loader: Any,
@@ -486,12 +487,13 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         return float(self.accountant.get_epsilon(delta))
 
     def _before_step(self, optim: Any, scheme: SamplingScheme, samples: _Samples,
-                     rows: "_RowCount") -> None:
+                     rows: "_RowCount", noise: "_Noise") -> None:
         """Opacus calls it after the noise and before the step."""
         failed: Optional[Error] = None
         taken, clipped_to = rows.taken()
         try:
             guards.check_state()
+            noise.check(optim)
             self._record(optim, scheme, samples, taken, clipped_to)
         except Error as refused:
             failed = refused
@@ -566,13 +568,32 @@ def _call_before_steps(wrapped: Any, before: Any) -> None:
     wrapped.pre_step = types.MethodType(pre_step, wrapped)
 
 
-def _seed(wrapped: Any) -> None:
-    """Noise from a stream of its own, where the loop gave none: after torch.manual_seed a script
-    that is run again would add the same noise to another sample's sum."""
-    if getattr(wrapped, "generator", None) is None and not getattr(wrapped, "secure_mode", False):
-        generator = torch.Generator(device=wrapped.params[0].device)
-        generator.manual_seed(secrets.randbits(63))
-        wrapped.generator = generator
+class _Noise:
+    """The stream that an optimizer's noise comes from. One of its own, since after
+    torch.manual_seed a script that is run again would add the same noise to another sample's sum;
+    in Opacus' secure mode the system's."""
+
+    def __init__(self, optim: Any) -> None:
+        self.seed: Optional[int] = None
+        if not getattr(optim, "secure_mode", False):
+            self.seed = secrets.randbits(63)
+            optim.generator = torch.Generator(device=optim.params[0].device)
+            optim.generator.manual_seed(self.seed)
+        self.generator = optim.generator
+
+    def check(self, optim: Any) -> None:
+        """InvalidArgument where the noise was of another stream, or of this one begun anew."""
+        if optim.generator is not self.generator or (
+                self.seed is not None and self.generator.initial_seed() != self.seed):
+            raise _repeatable("optimizer",
+                              "its generator was seeded or replaced after make_private")
+
+
+def _repeatable(field: str, what: str) -> InvalidArgument:
+    return InvalidArgument(
+        "%s: %s: with its seed the noise can be drawn again, and taken off the sums. Leave the "
+        "noise to the generator that make_private makes, and seeds from the system's randomness"
+        % (field, what), field=field)
 
 
 def _norm(norms: Any) -> float:

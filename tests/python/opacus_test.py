@@ -108,6 +108,25 @@ class Engine(support.WithServer):
                 drawn.append(torch.randn(4, generator=optimizer.generator))
         self.assertFalse(torch.equal(*drawn))
 
+    def test_noise_that_can_be_drawn_again_is_refused(self):
+        # With the seed the noise was taken off the sum, to 7e-5 of it.
+        with self.alone("seeded") as ledger:
+            engine = ours.PrivacyEngine(recorder=ledger)
+            with self.assertRaisesRegex(ValueError, "noise_generator: .*Leave the noise"):
+                self.private(engine, noise_generator=torch.Generator().manual_seed(7))
+            model, optimizer, loader = self.private(engine)
+            batch = next(iter(loader))
+            ours_again = optimizer.generator
+            optimizer.generator = torch.Generator().manual_seed(7)
+            self.assert_refused("seeded or replaced", self.model,
+                                lambda: self.step(model, optimizer, *batch))
+            optimizer.generator = ours_again
+            self.step(model, optimizer, *batch)  # the control
+            self.assertEqual(len(engine.accountant), 1)
+            optimizer.generator.manual_seed(7)
+            self.assert_refused("seeded or replaced", self.model,
+                                lambda: self.step(model, optimizer, *next(iter(loader))))
+
     def test_schemes_are_what_loaders_really_do(self):
         engine = ours.PrivacyEngine(recorder=self.recorder("schemes"), sampler="opacus")
         theirs = self.private(engine)[-1]
