@@ -22,7 +22,7 @@ import math
 import secrets
 import types
 import weakref
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 try:
     import opacus
@@ -162,6 +162,13 @@ class _Epoch:
     number: Optional[int] = None  # in the ledger, from its first step on
 
 
+class _Sample(NamedTuple):
+    """The numbers of its records, and its epoch."""
+
+    records: List[int]
+    epoch: _Epoch
+
+
 class _Pass:
     """One iteration over a loader: its samples so far, and which of them had their step."""
 
@@ -170,13 +177,11 @@ class _Pass:
         self.watched = watched
         # samples that came, and how many had come when the last step was made
         self.handed, self.stepped = 0, 0
-        # records and epochs of samples that have not come yet
-        self.drawn: List[Tuple[int, _Epoch]] = []
-        self.records, self.epoch = 0, _Epoch()  # of the last one that came
-        self.again: List[Tuple[int, _Epoch, Any]] = []  # that it begins with
+        self.drawn: List[_Sample] = []  # that have not come yet
+        self.sample = _Sample([], _Epoch())  # that came last
+        self.again: List[_Sample] = []  # that it begins with
         self.repeated = 0  # those that another pass had
-        # What the loop got since the last step: records, epochs and batches, if they are few
-        self.open: List[Tuple[int, _Epoch, Any]] = []
+        self.open: List[_Sample] = []  # that came since the last step, if they are few
         self.ended = False  # the loop had all of it
 
     def left(self) -> int:
@@ -203,6 +208,7 @@ class _Samples:
         self.epoch: Optional[_Epoch] = None  # of the source
         # whether rounds cost less because nobody chooses their samples
         self.amplifies = True
+        self.restart: Callable[[], None] = lambda: None  # what the optimizer took of a sample
         self.watched: Optional[_Pass] = None  # the pass that the loader is about to begin
         self.last: Optional[_Pass] = None  # that of the sample that came last
 
@@ -216,10 +222,12 @@ class _Samples:
 
     def begin(self, watched: bool) -> _Pass:
         """A new pass. Which samples have a step must not depend on them: it begins with those that
-        the last pass left, where they are there, and counts them as passed over where not."""
+        the last pass left, whole, where they are there, and counts them as passed over where
+        not."""
         begun, last = _Pass(watched), self.last
+        self.restart()
         if last is not None and self.amplifies and last.left():
-            if watched and len(last.open) == last.left():
+            if len(last.open) == last.left():
                 begun.again, begun.repeated = last.open, len(last.open)
             else:
                 begun.handed = begun.repeated = last.left()
@@ -227,32 +235,32 @@ class _Samples:
 
     def __iter__(self) -> Iterator[Any]:
         begun = self.watched or self.begin(watched=False)
-        return self._drawn(begun, begun.epoch, iter(self.batches))
+        return self._drawn(begun, begun.sample.epoch, iter(self.batches))
 
     def _drawn(self, begun: _Pass, epoch: _Epoch, batches: Iterator[Any]) -> Iterator[Any]:
+        for sample in [] if begun.watched else begun.again:
+            begun.drawn.append(sample)
+            self.hand_over(begun)
+            yield sample.records
         for batch in batches:
             if self.source is not None and self.rounds:
                 if self.epoch is None or self.source.draws % self.rounds == 1 % self.rounds:
                     self.epoch = _Epoch()
                 epoch = self.epoch
-            begun.drawn.append((len(batch), epoch))
+            begun.drawn.append(_Sample(batch, epoch))
             if not begun.watched:
                 self.hand_over(begun)
             yield batch
+        begun.ended = begun.ended or not begun.watched
 
     def hand_over(self, begun: _Pass) -> None:
-        """The next sample of the pass is the loop's from here on."""
+        """The next sample of the pass is the loop's from here on, and kept for the next pass until
+        its step."""
         begun.handed += 1
-        begun.records, begun.epoch = begun.drawn.pop(0)
+        begun.sample = begun.drawn.pop(0)
         self.last = begun
-
-    def hand(self, begun: _Pass, batch: Any) -> Any:
-        """Hands over the next sample, of which the loop gets `batch`; that is kept for the next
-        pass until its step."""
-        self.hand_over(begun)
         if self.amplifies and len(begun.open) < _MOST_KEPT:
-            begun.open.append((begun.records, begun.epoch, batch))
-        return batch
+            begun.open.append(begun.sample)
 
 
 def _watched(loader: Any) -> Any:
@@ -272,15 +280,18 @@ def _watched(loader: Any) -> Any:
     def iterate(self: Any) -> Iterator[Any]:
         samples = self.batch_sampler
         begun = samples.begin(watched=True)
-        for records, epoch, batch in begun.again:
-            begun.drawn.append((records, epoch))
-            yield samples.hand(begun, batch)
+        for sample in begun.again:
+            batch = self.collate_fn([self.dataset[record] for record in sample.records])
+            begun.drawn.append(sample)
+            samples.hand_over(begun)
+            yield batch
         samples.watched = begun
         # which, with workers, iterates over the sampler twice, and drops the first
         batches = kind.__iter__(self)
         samples.watched = None
         for batch in batches:
-            yield samples.hand(begun, batch)
+            samples.hand_over(begun)
+            yield batch
         begun.ended = True
     watched = copy.copy(loader)
     watched.__dict__.update(batch_sampler=_Samples(loader.batch_sampler), _iterator=None)
@@ -330,7 +341,8 @@ def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int],
         raise InvalidArgument(
             "data_loader: %d samples were drawn since the last step, so that which of "
             "them this step is over cannot be told; under BatchMemoryManager give the "
-            "loader num_workers=0, and step on every batch" % fresh,
+            "loader num_workers=0, and step on every batch. A new pass begins with those that had "
+            "no step" % fresh,
             field="data_loader")
     if fresh > 1 and samples.amplifies:
         raise InvalidArgument(
@@ -338,14 +350,15 @@ def _step_of(samples: _Samples, scheme: SamplingScheme, rows: Optional[int],
             "must not depend on it or its size; step on every batch, also on an empty one. A new "
             "pass begins with those that had no step",
             field="optimizer")
-    if rows is not None and rows != taken.records:
+    if rows is not None and rows != len(taken.sample.records):
         raise InvalidArgument(
             "optimizer: the gradients have not one row for each record of the sample: a "
             "record in several rows counts several times; keep one example a record, and "
-            "its batch dimension first (batch_first=False says that it is second)",
+            "its batch dimension first (batch_first=False says that it is second); under "
+            "BatchMemoryManager step once on every batch, and after a break begin a new pass",
             field="optimizer")
     if isinstance(scheme, (DisjointBatches, RandomAllocation)):
-        begun, epoch = _epochs.get(recorder, 0), taken.epoch
+        begun, epoch = _epochs.get(recorder, 0), taken.sample.epoch
         if epoch.number is None:
             epoch.number, _epochs[recorder] = begun, begun + 1
         elif epoch.number != begun - 1:
@@ -453,6 +466,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         returned = _watched(returned)
         returned.batch_sampler.amplifies = not isinstance(scheme, (DisjointBatches, FullBatch))
         rows, noise = _RowCount(wrapped), _Noise(wrapped)
+        returned.batch_sampler.restart = rows.restart
         wrapped.attach_step_hook(lambda optim: None)  # Opacus' own counts for its accountant
         _call_before_steps(wrapped, lambda optim: self._before_step(
             optim, scheme, returned.batch_sampler, rows, noise))
@@ -604,28 +618,54 @@ def _norm(norms: Any) -> float:
 
 class _RowCount:
     """How many rows of gradients an optimizer has clipped since its last step, and the greatest
-    norm that it clipped to. Under BatchMemoryManager that is in several parts."""
+    norm that it clipped to. Under BatchMemoryManager that is in several parts, each of which is
+    announced to the optimizer, and taken once."""
 
     def __init__(self, optim: Any) -> None:
+        self._optim = weakref.ref(optim)
         self.rows: Optional[int] = 0
         self.clipped_to = 0.0
-        clip = optim.clip_and_accumulate
+        self.parts = self.announced = 0
+        clip, announce = optim.clip_and_accumulate, optim.signal_skip_step
 
         def clip_and_accumulate() -> None:
             samples = getattr(optim, "grad_samples", None)
             norms = getattr(optim, "max_grad_norms", None)  # under clipping="per_layer"
             self.clipped_to = max(self.clipped_to,
                                   _norm(optim.max_grad_norm if norms is None else norms))
+            self.parts += 1
             clip()
             self.rows = None if samples is None or self.rows is None else self.rows + len(
                 samples[0])
-        optim.clip_and_accumulate = clip_and_accumulate
+
+        def signal_skip_step(do_skip: bool = True) -> None:
+            self.announced += 1
+            announce(do_skip)
+        optim.clip_and_accumulate, optim.signal_skip_step = clip_and_accumulate, signal_skip_step
+
+    def _forget(self) -> None:
+        self.rows, self.clipped_to = 0, 0.0
+        self.parts = self.announced = 0
 
     def taken(self) -> Tuple[Optional[int], float]:
-        """The rows, None where the optimizer has none to count, and the norm; both then begin
-        anew."""
-        taken, self.rows, self.clipped_to = (self.rows, self.clipped_to), 0, 0.0
+        """The rows, None where the optimizer has none to count, and the norm; all begin anew. Parts
+        that were not taken once each have -1 rows."""
+        is_whole = self.announced in (0, self.parts)
+        taken = self.rows if is_whole else -1, self.clipped_to
+        self._forget()
         return taken
+
+    def restart(self) -> None:
+        """Forgets the parts of a sample that was left in its middle, before it or another one is
+        begun."""
+        optim = self._optim()
+        if optim is None or not (self.parts or self.announced):
+            return
+        self._forget()
+        optim._step_skip_queue.clear()
+        optim._is_last_step_skipped = False
+        for parameter in optim.params:
+            parameter.grad = parameter.grad_sample = parameter.summed_grad = None
 
 
 def _rate(loader: Any, population: Optional[int]) -> float:

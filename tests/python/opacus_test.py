@@ -374,10 +374,10 @@ class Engine(support.WithServer):
             self.assert_refused("a second step on one sample", self.model,
                                 lambda: self.step(model, second, inputs, labels))
 
-    def alone(self, ledger):
+    def alone(self, ledger, **options):
         """A recorder without a connection, for loaders with forked workers."""
         return dpledger.Recorder(path=str(self.folder / ledger), dataset="points", unit="point",
-                                 ledger=ledger)
+                                 ledger=ledger, **options)
 
     def test_batches_in_parts_are_one_sample(self):
         from opacus.utils.batch_memory_manager import BatchMemoryManager
@@ -400,6 +400,48 @@ class Engine(support.WithServer):
                                     optimizer=optimizer) as parts:
                 self.assert_refused("give the loader num_workers=0", self.model,
                                     lambda: self.step(model, optimizer, *next(iter(parts))))
+
+    def test_a_sample_that_is_left_in_its_middle_is_begun_anew(self):
+        # The parts of it that were taken stayed in the sum: records were in another sample's sum
+        # too, by 2 C, or no step was ever made again.
+        from opacus.utils.batch_memory_manager import BatchMemoryManager
+        eye = torch.utils.data.TensorDataset(torch.eye(64), torch.zeros(64, dtype=torch.long))
+        whole = torch.utils.data.DataLoader(eye, batch_size=32, shuffle=True)
+        for name, options in (("poisson", {}), ("shuffled", dict(poisson_sampling=False))):
+            with self.subTest(name), self.alone("left-" + name,
+                                                adjacency="zero-out") as ledger:
+                self.model, self.hooked = torch.nn.Linear(64, 2, bias=False), None
+                self.model.bias = torch.nn.Parameter(torch.zeros(2))
+                self.plain = torch.optim.SGD(self.model.parameters(), lr=0.5)
+                engine = ours.PrivacyEngine(recorder=ledger)
+                model, optimizer, loader = self.private(engine, whole, max_grad_norm=0.1,
+                                                        **options)
+                sums = []
+
+                def parts(size):
+                    return BatchMemoryManager(data_loader=loader, max_physical_batch_size=size,
+                                              optimizer=optimizer)
+                optimizer.attach_step_hook(lambda optim: sums.append(
+                    optim.params[0].summed_grad.norm(dim=0).max()))
+                with parts(4) as batches:
+                    for number, (inputs, labels) in enumerate(batches):
+                        if number == 3:
+                            break
+                        self.step(model, optimizer, inputs, labels)
+                self.assertEqual(sums, [])
+                for _ in range(2):
+                    with parts(4) as batches:
+                        for inputs, labels in batches:
+                            self.step(model, optimizer, inputs, labels)
+                self.assertEqual(len(sums), 5 if name == "poisson" else 4)
+                self.assertLess(max(sums), 0.1 + 1e-6)  # each record is in each sum once
+                for inputs, labels in loader:  # and the loader's own passes go on
+                    self.step(model, optimizer, inputs, labels)
+                self.assertLess(max(sums), 0.1 + 1e-6)
+                with parts(16) as batches:  # a half of 32 records twice is as long as both
+                    inputs, labels = next(iter(batches))
+                    self.assert_refused("step once on every batch", self.model, lambda: [
+                        self.step(model, optimizer, inputs, labels) for _ in range(2)])
 
     def test_workers_fetch_ahead_of_steps(self):
         with self.alone("workers") as ledger:

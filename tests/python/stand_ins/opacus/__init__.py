@@ -39,7 +39,8 @@ class Optimizer:
         self.original_optimizer, self.noise_multiplier = optimizer, noise_multiplier
         self.max_grad_norm, self.expected_batch_size = max_grad_norm, batch_size
         self.params = [p for group in optimizer.param_groups for p in group["params"]]
-        self.param_groups, self.skipped, self.in_part = optimizer.param_groups, [], False
+        self.param_groups, self._step_skip_queue = optimizer.param_groups, []
+        self._is_last_step_skipped = False
         self.step_hook = self.generator = None
         for p in self.params:
             p.grad_sample = p.summed_grad = None
@@ -48,7 +49,7 @@ class Optimizer:
         self.step_hook = hook
 
     def signal_skip_step(self, do_skip=True):
-        self.skipped.append(do_skip)
+        self._step_skip_queue.append(do_skip)
 
     @property
     def accumulated_iterations(self):
@@ -63,7 +64,7 @@ class Optimizer:
     def zero_grad(self):
         for p in self.params:
             p.grad_sample = None
-            if not self.in_part:
+            if not self._is_last_step_skipped:
                 p.summed_grad = None
         self.original_optimizer.zero_grad()
 
@@ -77,8 +78,9 @@ class Optimizer:
 
     def pre_step(self):
         self.clip_and_accumulate()
-        self.in_part = bool(self.skipped) and self.skipped.pop(0)
-        if self.in_part:
+        self._is_last_step_skipped = bool(self._step_skip_queue) and (
+            self._step_skip_queue.pop(0))
+        if self._is_last_step_skipped:
             return False
         for p in self.params:
             noise = self.noise_multiplier * self.max_grad_norm * torch.randn(
