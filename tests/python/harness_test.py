@@ -158,6 +158,20 @@ class Planted(unittest.TestCase):
             exact.check(case.make, case.loop, case.data(), neighbours=2)
         self.assert_found("rows of other records that move", case.loop)
 
+    def test_batches_that_are_changed_before_the_model(self):
+        """Neither a model nor the graph of a loss shows it."""
+        def centred(model, batch):
+            x, y = batch
+            return zoo.sum_loss(model, ((x - x.mean(0)) if len(x) else x, y))
+
+        def own(model, batch):
+            x, y = batch
+            return zoo.sum_loss(model, (x - x.mean(1, keepdim=True), y))
+        self.assert_found("rows of other records that move",
+                          lambda *given: zoo.train(*given, loss=centred))
+        exact.check(zoo.linear, lambda *given: zoo.train(*given, loss=own), zoo.points(),
+                    neighbours=2)
+
     def test_a_divisor_of_the_real_batch(self):
         def loop(model, data, ledger):
             sampler = zoo.poisson(steps=1)

@@ -10,7 +10,7 @@ import dpledger
 try:
     import torch
     from dpledger import torch as exact
-    from dpledger.torch import losses, trial
+    from dpledger.torch import guards, losses, trial
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
 
@@ -182,6 +182,17 @@ class Centred(nn.Module):
         return x - x.mean(0)
 
 
+class Around(nn.Module):
+    """A model around the one whose rows are taken, which gives a loss."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.net, self.function = Between(lambda h: h), function
+
+    def forward(self, x, y):
+        return F.cross_entropy(self.net(x=self.function(x)), y, reduction="sum")
+
+
 FUNCTIONS = {
     "none": (lambda h: h, False),
     "normalised by itself": (lambda h: F.normalize(h), False),
@@ -205,8 +216,9 @@ class Models(support.WithPath):
         super().setUp()
         torch.manual_seed(5)
 
-    def step(self, model, loss, call=None, rows=6):
-        """A step's words if it is refused, and whether a weight moved."""
+    def step(self, model, loss, call=None, rows=6, of=None):
+        """A step's words if it is refused, and whether a weight moved. Rows are of the part `of`,
+        if one is given."""
         x, y = torch.randn(rows, 4), torch.arange(rows) % 2
         x[0] *= 9  # it has the largest number
         with dpledger.Recorder(path=str(self.folder / ("run%d" % len(list(self.folder.iterdir())))),
@@ -215,12 +227,13 @@ class Models(support.WithPath):
             optimizer = exact.PrivateOptimizer(
                 torch.optim.SGD(model.parameters(), lr=0.1), recorder=ledger, sampler=sampler,
                 noise_multiplier=1.0, max_grad_norm=1.0)
-            end = exact.per_example(model, loss_reduction="sum")
+            end = exact.per_example(of or model, loss_reduction="sum")
             self.addCleanup(end)
             before = [parameter.detach().clone() for parameter in model.parameters()]
             sampler.draw()
             try:
-                loss(call(model, x) if call else model(x), y).backward()
+                found = call(model, x) if call else model(x)
+                (loss(found, y) if loss else found).backward()
                 optimizer.step()
                 words = None
             except dpledger.InvalidArgument as refused:
@@ -369,3 +382,45 @@ class Models(support.WithPath):
         model = Between(lambda h: h)
         model.forward = trial.Tried(model)
         model(torch.randn(6, 4))
+
+    def test_a_model_around_the_one_whose_rows_are_taken_is_tried_too(self):
+        # It centred the batch before its net saw it, and no look was at more than the net.
+        for name, (function, mixes) in FUNCTIONS.items():
+            with self.subTest(name):
+                model = Around(function)
+                words, moved = self.step(model, None, of=model.net, call=lambda model, x: model(
+                    x, torch.arange(len(x)) % 2))
+                self.assertEqual(moved, not mixes)
+                if mixes:
+                    self.assertIn("model: it (Around) gives a record something else", words)
+
+    def test_hooks_of_others_on_the_model_take_part(self):
+        def before(function):
+            def put(model):
+                def hook(_, given):
+                    return function(given[0].view(len(given[0]), 4))[:, :3]  # of a batch as it came
+                model.first = nn.Linear(3, 3)
+                model.register_forward_pre_hook(hook)
+            return put
+
+        def behind(function):
+            return lambda model: model.register_forward_hook(
+                lambda _, given, output: function(output))
+        for put in (before, behind):
+            for name, mixes in (("none", False), ("normalised by itself", False),
+                                ("deviation", True), ("softmax over the batch", True)):
+                with self.subTest(put.__name__, name=name):
+                    model = Between(lambda h: h)
+                    put(FUNCTIONS[name][0])(model)
+                    words, moved = self.step(model, LOSSES["cross entropy"])
+                    self.assertEqual((words is not None, moved), (mixes, not mixes), words)
+                with self.subTest(put.__name__, name=name, library="another"):
+                    model = Between(lambda h: h)
+                    guards.watch(model)
+                    model.forward = trial.Tried(model)
+                    put(FUNCTIONS[name][0])(model)
+                    if mixes:
+                        with self.assertRaisesRegex(dpledger.InvalidArgument, "mixes the records"):
+                            model(torch.randn(6, 4))
+                    else:
+                        model(torch.randn(6, 4))

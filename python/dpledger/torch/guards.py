@@ -31,10 +31,10 @@ class _Entered:
     def __init__(self, watch: Optional["weakref.ref[Watch]"] = None) -> None:
         self._watch = watch
 
-    def __call__(self, part: torch.nn.Module, _: Any) -> None:
+    def __call__(self, part: torch.nn.Module, given: Any) -> None:
         found = self._watch and self._watch()
         if found:
-            found.entered(part)
+            found.entered(part, given)
 
     def __reduce__(self) -> Any:
         return type(self), ()
@@ -74,6 +74,8 @@ class Watch:
         # Parts may be called alone.
         self._hooks = [part.register_forward_pre_hook(entered) for part in model.modules()
                        if part is model or part._parameters or part._buffers]
+        before: Any = model._forward_pre_hooks  # some of which may change the batch
+        before.move_to_end(self._hooks[0].id, last=False)
         self._hooks.append(model.register_forward_hook(_Left(weakref.ref(self))))
 
     def remove(self) -> None:
@@ -86,11 +88,17 @@ class Watch:
         model = self._model()
         return {} if model is None else {id(p): name for name, p in model.named_parameters()}
 
-    def entered(self, part: torch.nn.Module) -> None:
+    def entered(self, part: torch.nn.Module, given: Any = None) -> None:
         """A forward pass begins, of the model or of a part that is called alone."""
         model = self._model()
+        if functional.running():
+            return
         if part is model:
             self.check()  # of parts that were called alone
+            forward = part.__dict__.get("forward")
+            if isinstance(forward, trial.Forward) and torch.is_grad_enabled() and (
+                    len(part._forward_pre_hooks) > 1):
+                forward.given = given
         elif model is None or self.before is not None or not torch.is_grad_enabled():
             return
         self._by_value = self._looks[torch.is_grad_enabled()].at_next()
@@ -121,8 +129,10 @@ class Watch:
 
     def left(self, given: Any, output: Any) -> None:
         """A forward pass of the whole model ends."""
+        if functional.running():
+            return
         self.check()
-        if not self._by_value or functional.running():
+        if not self._by_value:
             return
         sizes = [tensor.shape[0] for tree in (given, output) for tensor in trial.tensors(tree)
                  if tensor.dim()]

@@ -300,7 +300,7 @@ class _Model(Forward):
         if examples and not self.passes.tried:
             self._try(examples, (arguments, named))
             self.passes.tried = True
-        self.refuse_mixing(first, (arguments, named))
+        self.refuse_mixing(arguments, named)
         self.passes.call = _Call(examples)
         try:
             return self.plain(*arguments, **named)

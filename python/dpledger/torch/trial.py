@@ -5,7 +5,8 @@ Its pass is made on the batch, and on one in which every record but one is anoth
 outputs must be the same. Both are made in eval mode, since dropout's bits may fall otherwise on
 other records, and repeated before anything is said, since a model may have bits of its own. What a
 pass writes into buffers and attributes is put back. What mixes in training mode alone, or
-beside noise, is let pass.
+beside noise, is let pass. So is what a loop does to a batch before it calls a module: nothing of
+the model shows it, and dpledger.torch.check does.
 """
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ from .functional import Surroundings, again, running, split
 from .layers import called
 
 _Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
+# The frames of a module's call: self, and its arguments by position and by name.
+_CALLS = {torch.nn.Module.__call__.__code__, torch.nn.Module._call_impl.__code__}
 _Rows = List[Optional[torch.Tensor]]  # of the record, for each output that may have records in rows
 _REPEATS = 8  # of both, before a model is said to mix
 
@@ -63,18 +66,27 @@ class Forward:
     def __init__(self, layer: torch.nn.Module) -> None:
         self.layer = layer
         self.before = layer.__dict__.get("forward")
+        self.given: Optional[Tuple[Any, ...]] = None  # a call, before hooks that may change it
+        self.calls: Optional[List[_Arguments]] = None  # while they are looked for
         self._looks = Looks()
 
     def plain(self, *arguments: Any, **named: Any) -> Any:
+        if self.calls is not None:
+            self.calls.append((arguments, named))
         if self.before is not None:
             return self.before(*arguments, **named)
         return type(self.layer).forward(self.layer, *arguments, **named)
 
-    def refuse_mixing(self, first: Optional[torch.Tensor], arguments: _Arguments) -> None:
-        """InvalidArgument if the layer is seen to mix the examples, which are in the rows of
-        `first`; at calls that Looks says."""
-        if self._looks.at_next() and first is not None:
-            _Trial(self, first, arguments).run()
+    def refuse_mixing(self, positional: Tuple[Any, ...], named: Dict[str, Any]) -> None:
+        """InvalidArgument if the layer, or a module that it is called in, is seen to mix the
+        examples, which are in the rows of the first tensor; at calls that Looks says."""
+        given, self.given = self.given, None
+        if not self._looks.at_next():
+            return
+        _Trial(self, self.layer, (positional if given is None else given, named)).run()
+        outer = _outermost(self.layer)
+        if outer is not None:
+            _Trial(self, *outer).run()
 
     def remove(self) -> None:
         if self.before is None:
@@ -89,9 +101,22 @@ class Tried(Forward):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if running() or not torch.is_grad_enabled():
             return self.plain(*arguments, **named)
-        first = next((each for each in tensors((arguments, named)) if each.dim()), None)
-        self.refuse_mixing(first, (arguments, named))
+        self.refuse_mixing(arguments, named)
         return self.plain(*arguments, **named)
+
+
+def _outermost(layer: torch.nn.Module) -> Optional[Tuple[torch.nn.Module, _Arguments]]:
+    """The module that the layer is a part of and is called in, and its arguments; None if it is
+    called alone."""
+    found, frame = None, sys._getframe().f_back
+    while frame is not None:
+        if frame.f_code in _CALLS:
+            module, *arguments = (frame.f_locals[name] for name in frame.f_code.co_varnames[:3])
+            if module is not layer and any(part is layer for part in module.modules()) and not (
+                    type(module).__module__.startswith(("torch.nn.parallel", "torch.distributed"))):
+                found = module, tuple(arguments)
+        frame = frame.f_back
+    return found  # type: ignore[return-value]
 
 
 class _Seen(NamedTuple):
@@ -103,17 +128,22 @@ class _Seen(NamedTuple):
 
 
 class _Trial:
-    """Of one batch, whose records are in the rows of `first`."""
+    """Of one batch, whose records are in the rows of the first argument with a dimension. The model
+    is `forward`'s layer, of which what it gives is compared, or one around it, of which what it
+    gives the layer is: the loss's graph has the rest."""
 
-    def __init__(self, forward: Forward, first: torch.Tensor, arguments: _Arguments) -> None:
-        self._forward, self._model, self._first = forward, forward.layer, first
-        self._examples = first.shape[0]
+    def __init__(self, forward: Forward, model: torch.nn.Module, arguments: _Arguments) -> None:
+        self._forward, self._model = forward, model
+        self._first: Any = next((each for each in tensors(arguments) if each.dim()), None)
+        self._examples = 0 if self._first is None else self._first.shape[0]
         self._place = self._examples // 2  # has records before it and, of three, behind it
         # All arguments that are as long, and what puts others in their places.
         self._found, self._rebuilt = split(arguments, self._examples)
 
     def run(self) -> None:
         """InvalidArgument if the model is seen to mix records."""
+        if self._first is None:
+            return
         try:
             others = self._first.detach().clone()
             if self._examples:
@@ -164,12 +194,19 @@ class _Trial:
                     buffer.data = value
 
     def _pass(self, instead: Sequence[torch.Tensor]) -> Any:
-        """The output of a pass, with other tensors in the places of `_found`; None if it fails."""
+        """What is compared of a pass, with other tensors in the places of `_found`; None if it
+        fails."""
+        calls = self._forward.calls = []
         try:
             positional, named = self._rebuilt(instead)
-            return self._forward.plain(*positional, **named)
+            if self._model is self._forward.layer:
+                return self._model(*positional, **named)  # with hooks that others have on it
+            self._model.forward(*positional, **named)  # of which those arguments came
+            return calls
         except Exception:  # a model that does not take such a batch
             return None
+        finally:
+            self._forward.calls = None
 
     def _rows(self, batch: torch.Tensor) -> _Rows:
         """What a pass with `batch` in the place of `first` gives for the record."""
@@ -216,8 +253,9 @@ class _Trial:
                     hook.remove()
             passes.append(seen)
         for one, other in zip(*passes):
-            if one.module is other.module and self._same(one.given, other.given) and (
-                    not self._same(one.gave, other.gave)):
+            # (What it was given by name is not seen.)
+            if one.module is other.module and any(row is not None for row in one.given) and (
+                    self._same(one.given, other.given) and not self._same(one.gave, other.gave)):
                 return next((name, part) for name, part in self._model.named_modules()
                             if part is one.module)
         return "", self._model
