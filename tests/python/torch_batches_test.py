@@ -1,8 +1,12 @@
 """Samples of torch batch samplers, and the steps that they are tied to: one sample, one step."""
+import code
 import collections
+import contextlib
 import gc
+import io
 import math
 import statistics
+import sys
 import unittest
 
 import support
@@ -368,6 +372,36 @@ class Steps(support.WithPath):
             optimizer.step()
             break
         self.assertEqual(self.numbers, [1, 2, 3, 4, 5])
+
+    def test_a_cell_that_is_stopped_in_its_parts_is_not_gone_on_with(self):
+        # Run again, it took the first parts' records twice: 2 C, where the ledger has C.
+        cell = """
+for number, part in enumerate(x.split(5)):
+    model(part).sum().backward()
+    optimizer.accumulate()
+    if number == stop:
+        raise KeyboardInterrupt
+optimizer.step()
+steps.append(number)"""
+        self.addCleanup(setattr, sys, "last_value", getattr(sys, "last_value", None))
+        for again in (cell, "optimizer.step()"):
+            model, steps = torch.nn.Linear(4, 2), []
+            optimizer = exact.PrivateOptimizer(
+                torch.optim.SGD(model.parameters(), lr=1.0), recorder=self.ledger,
+                scheme=dpledger.Poisson(0.1, POPULATION), noise_multiplier=1.0, max_grad_norm=1.0)
+            exact.per_example(model, loss_reduction="sum")
+            notebook = code.InteractiveInterpreter(dict(
+                x=self.data.tensors[0][:20], model=model, optimizer=optimizer, stop=1, steps=steps))
+            before = model.weight.detach().clone()
+            with contextlib.redirect_stderr(io.StringIO()) as words:
+                notebook.runcode(cell)
+                self.assertIn("KeyboardInterrupt", words.getvalue())
+                notebook.locals["stop"] = None
+                notebook.runcode(again)
+            self.assertIn("Ctrl-C ended a cell", words.getvalue())
+            self.assertTrue(torch.equal(before, model.weight))
+            notebook.runcode(cell)  # the control
+            self.assertEqual(steps, [3])
 
     def test_rows_that_fill_a_batch_up_are_no_records(self):
         sampler = self.poisson()

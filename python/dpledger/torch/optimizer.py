@@ -5,6 +5,7 @@ import contextlib
 import functools
 import itertools
 import math
+import sys
 import types
 import weakref
 from typing import (Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union,
@@ -103,6 +104,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
             noise_multiplier, max_grad_norm, self._size)
         # the number of the sample that the open step is on, 0 of a stated scheme
         self._open: Optional[int] = None
+        self._error: Any = None  # the last one that had ended a cell when it was opened
         self._rows = self._compared = 0
         self._made = False
         super().__init__(self._parameters, dict(self.optimizers[0].defaults))
@@ -156,7 +158,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
         else:
             self._check()
             self._begin(0, last=True)
-        self._open = None
+        self._open = self._error = None
         self._forget()
         noised = self.sums.finish()
         with torch.no_grad():
@@ -198,10 +200,16 @@ class PrivateOptimizer(torch.optim.Optimizer):
         try:
             if opened is not None and number != opened:
                 raise error(9,
-                            "sampler: sample %d was given before the step on sample %d was made: "
-                            "one step takes one sample. For larger ones let the sampler draw "
-                            "more (probability, batch_size)" % (number, opened),
+                            "sampler: sample %d was given before the step on sample %d was made, "
+                            "whose sum is lost: one step takes one sample. For larger ones let the "
+                            "sampler draw more (probability, batch_size); after a loop that was "
+                            "interrupted begin a new pass" % (number, opened),
                             "sampler", "SAMPLE_SKIPPED")
+            if opened is not None and self._source.stated and self._error is not _last_error():
+                raise error(9, "scheme: an error or Ctrl-C ended a cell after it had taken parts "
+                            "of this sample, whose sum is lost: with a stated scheme nothing shows "
+                            "that parts taken since are not the same records once more. Begin the "
+                            "next sample, or give a sampler", "scheme", "SAMPLE_USED")
             if opened is None and 0 < number <= self._source.used:
                 raise error(9, "sampler: sample %d has had its step, and has no other: one step a "
                             "sample. Several optimizers or losses on one sample are one step: "
@@ -215,11 +223,11 @@ class PrivateOptimizer(torch.optim.Optimizer):
             raise
         if opened is None:
             self._source.begin(self.sums, number)
-            self._open = number
+            self._open, self._error = number, _last_error()
 
     def _lose(self) -> None:
         """Ends the open round; nothing of it leaves."""
-        self._open = None
+        self._open = self._error = None
         with contextlib.suppress(Error):
             self.sums.finish()
 
@@ -422,6 +430,11 @@ class PrivateOptimizer(torch.optim.Optimizer):
     def __repr__(self) -> str:
         return "PrivateOptimizer(%s, %s) of\n%s" % (self._source, self._said,
                                                     "\n".join(map(repr, self.optimizers)))
+
+
+def _last_error() -> Any:
+    """What ended the last cell of a notebook, or line of a prompt, that did not end by itself."""
+    return getattr(sys, "last_value", None)
 
 
 _MADE: "weakref.WeakSet[PrivateOptimizer]" = weakref.WeakSet()  # that are alive

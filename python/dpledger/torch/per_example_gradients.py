@@ -203,10 +203,10 @@ class _Passes:
                 raise InvalidArgument(
                     "grad_sample: holds gradients already (at layer %s): call the "
                     "optimizer's accumulate() after every backward pass, or its zero_grad() "
-                    "after one that is not meant for it (of other data, of another model's loss); "
-                    "if several calls on the same examples make one loss, make them in one "
-                    "module's forward; a gradient's own gradient (a penalty on it) takes "
-                    "dpledger.torch.gradients"
+                    "after one that is not meant for it (of other data, of another model's loss, "
+                    "of a loop that was stopped); if several calls on the same examples make one "
+                    "loss, make them in one module's forward; a gradient's own gradient (a penalty "
+                    "on it) takes dpledger.torch.gradients"
                     % (name or "it"),
                     field="grad_sample")
             elif before.shape != found.shape:
