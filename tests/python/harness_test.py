@@ -167,10 +167,34 @@ class Planted(unittest.TestCase):
         def own(model, batch):
             x, y = batch
             return zoo.sum_loss(model, (x - x.mean(1, keepdim=True), y))
-        self.assert_found("rows of other records that move",
-                          lambda *given: zoo.train(*given, loss=centred))
+        def others(model, batch):  # by indices that are gone when the loss is looked at
+            out = model(batch[0])
+            apart = (out - out[torch.arange(len(out)).flip(0)]).square().sum(1)
+            return F.relu(1 + out.square().sum(1) - apart).sum()
+        for text, loss in (("rows of other records that move", centred), ("moves by", others)):
+            self.assert_found(text, lambda *given: zoo.train(*given, loss=loss))
         exact.check(zoo.linear, lambda *given: zoo.train(*given, loss=own), zoo.points(),
                     neighbours=2)
+
+    def test_two_models_that_have_the_sample_in_another_order(self):
+        """A row has one record in the one, and another in the other."""
+        def loop(order):
+            def run(models, data, ledger):
+                sampler = zoo.poisson()
+                optimizer = zoo.private(torch.optim.SGD(models.parameters(), lr=0.1), ledger,
+                                        sampler)
+                for model in models:
+                    exact.per_example(model, loss_reduction="sum")
+                for x, y in exact.data_loader(data, sampler):
+                    (zoo.sum_loss(models[0], (x, y))
+                     + zoo.sum_loss(models[1], (order(x), order(y)))).backward()
+                    optimizer.step()
+            return run
+
+        def make():
+            return torch.nn.ModuleList([zoo.linear(), zoo.linear()])
+        self.assert_found("rows of other records|moves by", loop(lambda each: each.flip(0)), make)
+        exact.check(make, loop(lambda each: each), zoo.points(), neighbours=2)
 
     def test_a_divisor_of_the_real_batch(self):
         def loop(model, data, ledger):

@@ -46,6 +46,11 @@ LOSSES = {
     "means of classes": lambda o, y: (o ** 2).mean(0).sum(),
     "a constant matrix": lambda o, y: (o.pow(2).sum(0, keepdim=True) @ torch.ones(3, 2)).sum(),
     "the two worst classes": lambda o, y: o.topk(2, 1).values.sum(),
+    "a class by its number": lambda o, y: (o.logsumexp(1) - o.gather(1, y[:, None])[:, 0]).sum(),
+    "some records": lambda o, y: F.cross_entropy(o.index_select(0, y), y),
+    "some records, themselves": lambda o, y: (lambda some: (some * some.exp()).sum())(
+        o.index_select(0, y)),
+    "the other way round": lambda o, y: F.cross_entropy(o.flip(1), y),
 
     "root of the mean": lambda o, y: F.mse_loss(o[:, 0], y.float()).sqrt(),
     "contrast": lambda o, y: F.cross_entropy(F.normalize(o) @ F.normalize(o).T,
@@ -65,6 +70,12 @@ LOSSES = {
     "product": lambda o, y: F.cross_entropy(o, y) * o.sum(),
     "ratio": lambda o, y: F.cross_entropy(o, y) / (1 + o.pow(2).sum()),
     "dice": lambda o, y: 1 - 2 * (o.softmax(1)[:, 1] * y).sum() / (o.softmax(1)[:, 1].sum() + 4),
+    "another record": lambda o, y: (o - o.flip(0)).square().sum(),
+    "another record, by number": lambda o, y: F.mse_loss(o.exp().index_select(0, 5 - torch.arange(
+        6)), o),
+    "another record, by numbers": lambda o, y: F.triplet_margin_loss(o, o * 2, o.gather(
+        0, y[:, None].expand(6, 3)), margin=9.0),
+    "products with another record": lambda o, y: F.cosine_similarity(o, o.flip(0)).sum(),
     "norms from the mean": lambda o, y: (o - o.mean(0)).norm(dim=1).sum(),
 }
 
@@ -180,6 +191,17 @@ class Between(nn.Module):
 class Centred(nn.Module):
     def forward(self, x):
         return x - x.mean(0)
+
+
+class Loss(nn.Module):
+    """A model that gives its loss alone."""
+
+    def __init__(self, loss):
+        super().__init__()
+        self.net, self.loss = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)), loss
+
+    def forward(self, x):
+        return self.loss(self.net(x), torch.tensor([1, 0, 2, 1, 0, 2]))
 
 
 class Around(nn.Module):
@@ -393,6 +415,17 @@ class Models(support.WithPath):
                 self.assertEqual(moved, not mixes)
                 if mixes:
                     self.assertIn("model: it (Around) gives a record something else", words)
+
+    def test_a_model_that_gives_its_loss_alone_is_looked_into(self):
+        # No output had records in its rows, and so no loss was looked at.
+        for name in ("cross entropy", "a class by its number", "the worst class", "contrast",
+                     "variance", "another record"):
+            with self.subTest(name):
+                mixes = moves(LOSSES[name])
+                sums = (lambda o, y: LOSSES[name](o, y) * len(o)) if name == "cross entropy" else (
+                    LOSSES[name])
+                words, moved = self.step(Loss(sums), None)
+                self.assertEqual((words is not None, moved), (mixes, not mixes), words)
 
     def test_hooks_of_others_on_the_model_take_part(self):
         def before(function):

@@ -141,7 +141,8 @@ class Watch:
                 if tensor.shape[:1] == tuple(sizes[:1]):
                     losses.mark(tensor)
                 tensor.register_hook(
-                    losses.Check(self.loss_reduction, tensor.detach(), self._factors))
+                    losses.Check(self.loss_reduction, tensor.detach(), self._factors, sizes[0]
+                                 if sizes else None))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""

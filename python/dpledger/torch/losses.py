@@ -31,17 +31,18 @@ _BINARY = frozenset("Add Sub Rsub Mul Div".split())
 _BY_NUMBER = _CURVED | _BINARY | frozenset("Neg Clone ToCopy Where Expand".split())
 _MOVE = frozenset("View UnsafeView ReshapeAlias Permute Transpose T Squeeze Unsqueeze Cat Stack "
                   "MaskedFill".split())
-_SELECT = frozenset("Select Slice Gather".split())
+_SELECT = frozenset("Select Slice Gather IndexSelect".split())
+_ELSEWHERE = frozenset("Flip Gather IndexSelect".split())  # put other rows in the places of records
 _END = (1 << 63) - 1  # of a slice that has none
 # Each row with each other one:
 _PAIRS = frozenset("Mm Pdist".split())
 _PRODUCTS = frozenset("Mm Addmm".split())
 _OWN = frozenset("Diag Diagonal Trace".split())  # of those, what each row has with itself
-# What is known of a node's numbers: that records are in its rows (without, or with a new dimension
-# behind them), or behind a new first dimension; or only that all are in it; or that each record is
-# with each other one.
-_ROWS, _FIRST, _SECOND, _ALL, _UNKNOWN, _CROSSED = 4, 3, 2, 1, 0, -1
-_PLACES = {_ROWS: 0, _FIRST: 0, _SECOND: 1}  # of the records' dimension
+# What is known of a node's numbers: that records are in its rows (others in their places; each in
+# its own; with a new dimension behind them), or behind a new first dimension; or only that all are
+# in it; or that each record is with others.
+_OTHERS, _ROWS, _FIRST, _SECOND, _ALL, _UNKNOWN, _CROSSED = 5, 4, 3, 2, 1, 0, -1
+_PLACES = {_OTHERS: 0, _ROWS: 0, _FIRST: 0, _SECOND: 1}  # of the records' dimension
 WEIGHTED, IGNORING = "mean of weighted classes", "mean of what is not ignored"
 
 
@@ -51,13 +52,14 @@ class Check:
     a constant factor all of them are right. It holds no tensor with a graph, so that none is
     kept."""
 
-    def __init__(self, said: Optional[str], output: torch.Tensor,
-                 factors: Dict[int, float]) -> None:
+    def __init__(self, said: Optional[str], output: torch.Tensor, factors: Dict[int, float],
+                 examples: Optional[int] = None) -> None:
         self.said, self.output, self.factors = said, output, factors
+        self.examples = examples if examples is not None else len(output) if output.dim() else 1
 
     def __call__(self, gradient: torch.Tensor) -> None:
         for loss in _losses():
-            operation = mixes(loss, len(self.output) if self.output.dim() else 1)
+            operation = mixes(loss, self.examples)
             if operation is not None:
                 raise InvalidArgument(
                     "loss: takes the rows of the model's output together (%s): they must be "
@@ -82,7 +84,7 @@ class Check:
                     'per_example(model, loss_reduction="%s")'
                     % (self.said, found, "times" if self.said == "mean" else "over", found),
                     field="loss_reduction")
-            if found is None:
+            if found is None and gradient.dim():
                 self._compare_factors(loss, gradient)
 
     def _compare_factors(self, loss: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -177,8 +179,8 @@ def mixes(loss: torch.Tensor, examples: int) -> Optional[str]:
         kind = _kind(node)
         below = [one for one, _ in node.next_functions if one in known]
         over = _is_over_records(node, min((known[one] for one in below), default=_UNKNOWN))
-        if over and (curved or kind in _TOGETHER) or known[node] == _CROSSED or (
-                below and _is_of_batch(node)):
+        crossed = known[node] == _CROSSED and all(known[one] != _CROSSED for one in below)
+        if over and (curved or kind in _TOGETHER) or crossed or below and _is_of_batch(node):
             return kind
         for one in below:
             if _is_of_pairs(one, node, known, examples):
@@ -203,7 +205,7 @@ def _is_of_pairs(node: Any, above: Any, known: Dict[Any, int], examples: int) ->
         return False
     if _kind(node) in ("Cdist", "EuclideanDist"):
         marks = [one.metadata[_MARK] for one in known if _MARK in one.metadata]
-        return max(marks) <= 2 and all(known[one] == _ROWS for one, _ in node.next_functions)
+        return max(marks) <= 2 and all(known[one] >= _ROWS for one, _ in node.next_functions)
     sizes = getattr(above, "_saved_self_sym_sizes", ())
     return (_kind(node) == "Bmm" and len(sizes) == 3 and sizes[0] == 1
             and all(size % examples == 0 for size in sizes[1:]))
@@ -232,7 +234,8 @@ def _known(top: Any) -> Dict[Any, int]:
             below = [found[one] for one, _ in node.next_functions if one in found]
             if marked:
                 found[node] = _ROWS
-            elif _kind(node) in _BINARY and {_FIRST, _SECOND} <= set(below):
+            elif _kind(node) in _BINARY and {_FIRST, _SECOND} <= set(below) or (
+                    _kind(node) not in _MOVE and {_OTHERS, _ROWS} <= set(below)):
                 found[node] = _CROSSED
             elif below and _kind(node) in _PRODUCTS:  # with what is no output, on the right
                 right = node.next_functions[-1][0] in found
@@ -256,15 +259,17 @@ def _numbers(node: Any, below: int) -> int:
         return min(below, _ALL)  # a tensor that is no output may bring dimensions in front
     if kind in _BY_NUMBER or _reduction(node) == 0:
         return below
-    if kind == "Unsqueeze" and below == _ROWS and node._saved_dim in (0, 1):
+    if kind in _ELSEWHERE and below >= _ROWS and 0 in _dimensions(node):
+        return _OTHERS
+    if kind == "Unsqueeze" and below >= _ROWS and node._saved_dim in (0, 1):
         return _FIRST if node._saved_dim else _SECOND
     if kind in _SUMS or kind in _TOGETHER:
         return _ALL if _is_over_records(node, below) else below
     if kind in _MOVE or _reduction(node) in (1, 2):
         return min(below, _ALL)
-    if kind in _SELECT and below == _ROWS and (0 not in _dimensions(node) or (
+    if kind in _SELECT and below >= _ROWS and (0 not in _dimensions(node) or (
             kind == "Slice" and node._saved_start == 0 and node._saved_end == _END)):
-        return _ROWS
+        return below
     return _UNKNOWN
 
 
@@ -285,7 +290,7 @@ def _is_over_records(node: Any, below: int) -> bool:
 
 def _dimensions(node: Any) -> List[int]:
     """Along which a node works, counted from the first where that is known; none: along all."""
-    saved = getattr(node, "_saved_dim", None)
+    saved = getattr(node, "_saved_dim", getattr(node, "_saved_dims", None))
     dimensions = [saved] if isinstance(saved, int) else list(saved or ())
     sizes = getattr(node, "_saved_self_sym_sizes", getattr(node, "_saved_self_sizes", ()))
     signed = [d - (1 << 64) if d >= 1 << 63 else d for d in dimensions]
