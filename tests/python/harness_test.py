@@ -203,7 +203,7 @@ class Planted(unittest.TestCase):
             exact.per_example(model, loss_reduction="sum")
             for x, y in exact.data_loader(data, sampler):
                 zoo.sum_loss(model, (x, y)).backward()
-                optimizer.expected_batch_size = optimizer._size = max(1, len(x))
+                optimizer._size = max(1, len(x))
                 optimizer.step()
         self.assert_found(r"model\.weight moves by", loop)
 

@@ -84,6 +84,14 @@ class PerExample(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "loss_reduction"):
             exact.per_example(torch.nn.Linear(1, 1), loss_reduction="none")
 
+        frozen = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).eval()
+        with self.assertRaisesRegex(ValueError, "since it is in eval mode, .*fuse_linear_bn_eval"):
+            exact.per_example(frozen)
+        fused = torch.nn.utils.fusion.fuse_linear_bn_eval(*frozen)
+        exact.per_example(fused)
+        x = torch.randn(5, 3)
+        self.assertTrue(torch.allclose(fused(x), frozen(x), atol=1e-6))
+
     def test_two_passes_may_not_share_rows(self):
         model = torch.nn.Linear(2, 1)
         exact.per_example(model)
@@ -176,6 +184,33 @@ class Training(support.WithServer):
         self.assertTrue(torch.allclose(moved[0], 2 * moved[1], atol=1e-6))
         self.assertGreater(moved[0].abs().max(), 1e-3)
         ledger.leave()
+
+    def test_what_other_loops_do_is_named_with_what_to_do_instead(self):
+        def made(kind=torch.float32):
+            model = torch.nn.Linear(5, 2).to(kind)
+            sampler = exact.PoissonBatchSampler(400, 0.5, steps=1)
+            optimizer = exact.PrivateOptimizer(
+                torch.optim.SGD(model.parameters(), lr=0.5), recorder=ledger, sampler=sampler,
+                noise_multiplier=2.0, max_grad_norm=1.0)
+            exact.per_example(model, loss_reduction="sum")
+            x, y = next(iter(exact.data_loader(self.data, sampler)))
+            torch.nn.functional.cross_entropy(model(x.to(kind)), y, reduction="sum").backward()
+            return model, optimizer
+        with self.recorder("others") as ledger:
+            model, optimizer = made()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            with self.assertRaisesRegex(ValueError, "clip_grad_norm_: leave it out"):
+                optimizer.step()
+            with self.assertRaisesRegex(TypeError, r"got torch.float64; model.float\(\)"):
+                made(torch.float64)[1].step()
+            model, optimizer = made()
+            self.assertEqual((optimizer.noise_multiplier, optimizer.max_grad_norm,
+                              optimizer.expected_batch_size), (2.0, 1.0, 200.0))
+            # They were set, and nothing changed.
+            for name in ("noise_multiplier", "max_grad_norm", "expected_batch_size"):
+                with self.assertRaisesRegex(ValueError, name + ": .*make another PrivateOptimizer"):
+                    setattr(optimizer, name, 5.0)
+            optimizer.step()  # the control
 
     def test_nothing_is_released_when_the_server_dies(self):
         own = self.folder / "own"

@@ -192,8 +192,9 @@ class ExactSum:
                                 % (where, tensor.layout),
                                 field=where)
             if tensor.dtype not in FORMATS:
-                raise WrongType("%s: must be of float32, bfloat16 or float16, got %s"
-                                % (where, tensor.dtype),
+                raise WrongType("%s: must be of float32, bfloat16 or float16, got %s%s"
+                                % (where, tensor.dtype, "; model.float() and inputs of float32 "
+                                   "make such gradients" if tensor.dtype == torch.float64 else ""),
                                 field=where)
             if tensor.device.type in ("meta", "mps"):
                 raise WrongType("%s: must be on a device with float64 arithmetic, got %s"

@@ -28,6 +28,15 @@ _TOLERANCE = {torch.float32: 1e-4}  # of rows' sum against the gradient; of 16-b
 _COARSE = 5e-2
 
 
+def _constant(name: str) -> Any:
+    """What an optimizer was made with."""
+    def refuse(_: Any, value: Any) -> None:
+        raise InvalidArgument(
+            "%s: is a constant of the sum and of its noise, and cannot be set to %r: make another "
+            "PrivateOptimizer of the optimizer, with another sampler" % (name, value), field=name)
+    return property(lambda self: self._constants[name], refuse)
+
+
 @explains
 class PrivateOptimizer(torch.optim.Optimizer):
     """A torch optimizer whose steps take noised sums of clipped per-example gradients, each in the
@@ -100,8 +109,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
         self.sums = ExactSum(self._parameters, noise_multiplier, norm, recorder, threads=threads,
                              on_device=on_device, clip_groups=groups,
                              non_private_seed=non_private_seed)
-        self._said = "noise_multiplier=%r, max_grad_norm=%r, expected_batch_size=%r" % (
-            noise_multiplier, max_grad_norm, self._size)
+        self._constants = dict(noise_multiplier=noise_multiplier, max_grad_norm=max_grad_norm,
+                               expected_batch_size=self._size)
         # the number of the sample that the open step is on, 0 of a stated scheme
         self._open: Optional[int] = None
         self._error: Any = None  # the last one that had ended a cell when it was opened
@@ -343,7 +352,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
                     "layers whose rows are taken (a penalty in the loss: use the "
                     "optimizer's weight_decay; the weight used by a function: give it a "
                     "layer, or use dpledger.torch.gradients), or an earlier backward "
-                    "pass left its gradient: zero_grad() first"
+                    "pass left its gradient: zero_grad() first, or something changed the gradient "
+                    "since (clip_grad_norm_: leave it out, max_grad_norm clips each record)"
                     % (self._name(parameter),
                        min(off.values()) / max(float(gradient.norm()), 1e-30)),
                     field="grad_sample")
@@ -359,6 +369,12 @@ class PrivateOptimizer(torch.optim.Optimizer):
                     return "parameter %d%s" % (index, " of optimizer %d" % number if self._several
                                                else "")
         return "a parameter of shape %s" % list(parameter.shape)
+
+    # ---- What it was made with ----
+
+    noise_multiplier = _constant("noise_multiplier")
+    max_grad_norm = _constant("max_grad_norm")
+    expected_batch_size = _constant("expected_batch_size")
 
     # ---- What it is of the optimizers ----
 
@@ -428,7 +444,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
             field="optimizer")
 
     def __repr__(self) -> str:
-        return "PrivateOptimizer(%s, %s) of\n%s" % (self._source, self._said,
+        said = ", ".join("%s=%r" % constant for constant in self._constants.items())
+        return "PrivateOptimizer(%s, %s) of\n%s" % (self._source, said,
                                                     "\n".join(map(repr, self.optimizers)))
 
 

@@ -28,7 +28,10 @@ def check_model(model: torch.nn.Module) -> None:
     for name, layer in model.named_modules():
         wrong = None
         if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            wrong = "mixes the records of a batch; use group or layer normalisation"
+            wrong = ("mixes the records of a batch; use group or layer normalisation%s" % (
+                "" if layer.training else ", or, since it is in eval mode, put its statistics "
+                "into the layer before it: torch.nn.utils.fusion.fuse_conv_bn_eval, "
+                "fuse_linear_bn_eval"))
         elif isinstance(layer, _NORMALISATIONS) and layer.track_running_stats:
             wrong = ("writes its inputs' statistics into the model; make it with "
                      "track_running_stats=False")
