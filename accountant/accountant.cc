@@ -27,7 +27,7 @@ constexpr double kSoon = 3e8, kLeastLeft = 1.0 / 30;
 constexpr double kBeyondGrids = 1e4;
 // The share of the budget for the composition above another, if one below is asked about too.
 constexpr double kOfAbove = 0.6;
-// A gap at which most questions are met by the first method that is tried.
+// The coarsest gap of a loss grid that is asked for where the wish for a finer one is not met.
 constexpr double kCoarse = 1e-2;
 constexpr char kOutOfReach[] =
     "the privacy loss distribution is out of reach of the loss grid; answered by rdp";
@@ -65,6 +65,11 @@ Answer Narrower(Answer a, Answer b) {
   return answer;
 }
 
+// The intersection of `known`, if there is one, and another answer.
+Answer And(std::optional<Answer> known, Answer other) {
+  return known.has_value() ? Narrower(*std::move(known), std::move(other)) : other;
+}
+
 // Whether there are steps that may be seen and that only the loss grid takes, as pairs.
 bool HasSeenPairs(const Composition& composition) {
   return std::any_of(composition.pairs.begin(), composition.pairs.end(), [](const PairStep& step) {
@@ -84,8 +89,6 @@ class Asking {
  private:
   // Without a word on whether the interval is as narrow as asked for.
   absl::StatusOr<Answer> Known(Method method, const Composition& composition);
-  // `answer`, and what is known where a less narrow one is asked for.
-  Answer Coarser(const Composition& composition, Answer answer);
   absl::StatusOr<Answer> Exactly(Method method, const Composition& composition);
   absl::StatusOr<Answer> Between(Method method, const Composition& composition);
   std::optional<Answer> Closed(Method method, const Composition& composition) const;
@@ -98,6 +101,7 @@ class Asking {
   template <typename Answering>
   auto Ask(const Question& question, const Answering& answer);
   absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
+  Answer OrCoarser(const Composition& composition, const Limits& limits, Answer found) const;
   // nullopt where no loss grid is within reach.
   absl::StatusOr<std::optional<Answer>> ByPld(const Composition& composition, double most_work);
   absl::StatusOr<std::optional<Answer>> ByLoss(Method method, const Composition& composition,
@@ -149,14 +153,21 @@ absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& compositi
     ASSIGN_OR_RETURN(const pld::Bounds bounds, question_.Pld(composition, gap, limits, laws_));
     limits_.max_grid_work =
         std::fmax(kLeastLeft * options_.limits.max_grid_work, limits_.max_grid_work - bounds.work);
-    if (bounds.gridded) return Answer{bounds.value, Method::kPld, {}};
+    if (bounds.gridded) return OrCoarser(composition, limits, {bounds.value, Method::kPld, {}});
     if (gap > 0.9 * Options().relative_gap) return std::nullopt;
   }
 }
 
-// The intersection of `known`, if there is one, and another answer.
-Answer And(std::optional<Answer> known, Answer other) {
-  return known.has_value() ? Narrower(*std::move(known), std::move(other)) : other;
+// A grid that does not meet the wish may say less than a coarser one, whose laws are its own.
+Answer Asking::OrCoarser(const Composition& composition, const Limits& limits, Answer found) const {
+  for (const double gap : {Options().relative_gap, kCoarse}) {
+    if (Met(found) || options_.relative_gap >= gap) continue;
+    pld::EpochLaws laws;
+    const absl::StatusOr<pld::Bounds> bounds = question_.Pld(composition, gap, limits, laws);
+    if (!bounds.ok()) break;  // out of time
+    if (bounds->gridded) found = Narrower(std::move(found), {bounds->value, Method::kPld, {}});
+  }
+  return found;
 }
 
 // Answers for an exact composition by its loss: by the contour on one line, pld as far as it gets
@@ -339,27 +350,10 @@ absl::StatusOr<Answer> Asking::Known(Method method, const Composition& compositi
   return And(std::move(beside), std::move(answer));
 }
 
-// Finer grids take the work that something else would have narrowed the answer with.
-Answer Asking::Coarser(const Composition& composition, Answer answer) {
-  for (const double gap : {Options().relative_gap, kCoarse}) {
-    if (options_.relative_gap >= gap || !options_.limits.Check().ok()) continue;
-    Options options = options_;
-    options.relative_gap = gap;
-    pld::EpochLaws laws;
-    absl::StatusOr<Answer> known =
-        Asking(question_, options, laws).Known(Method::kBest, composition);
-    if (!known.ok()) break;  // out of time, with an answer at hand
-    answer = And(std::move(answer), *std::move(known));
-  }
-  return answer;
-}
-
 absl::StatusOr<Answer> Asking::By(Method method, const Composition& composition) {
   ASSIGN_OR_RETURN(Answer answer, Known(method, composition));
-  if (method == Method::kBest && !Met(answer)) {
-    answer = Coarser(composition, std::move(answer));
+  if (method == Method::kBest && !Met(answer))
     answer = question_.WithInclusions(composition, std::move(answer));
-  }
   if (answer.value.lower() > 0) std::erase(answer.warnings, kNoLowerBound);
   if (answer.method != Method::kRdp) std::erase(answer.warnings, kOutOfReach);
   // No warning of a wide interval if curves are left out or rdp alone answers: that explains it.
