@@ -455,7 +455,7 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
             raise InvalidArgument("optimizer: %s releases before a ledger can have it"
                                   % type(wrapped).__name__,
                                   field="optimizer")
-        guards.watch(module)
+        guards.watch(module, loss_reduction=options.get("loss_reduction", "mean"))
         module.forward = Tried(module)
         _step_by(wrapped, optimizer)
         scheme = self._stated if self._stated is not None else scheme_of(returned)
@@ -463,6 +463,8 @@ class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
         if isinstance(own, BatchSampler):
             # a constant, where Opacus takes the data set's size
             wrapped.expected_batch_size = own.expected_batch_size
+        else:
+            _draw_anew(own)
         returned = _watched(returned)
         returned.batch_sampler.amplifies = not isinstance(scheme, (DisjointBatches, FullBatch))
         rows, noise = _RowCount(wrapped), _Noise(wrapped)
@@ -582,6 +584,21 @@ def _call_before_steps(wrapped: Any, before: Any) -> None:
     wrapped.pre_step = types.MethodType(pre_step, wrapped)
 
 
+def _generator(device: Any) -> Tuple[torch.Generator, int]:
+    """A stream that no seed of the loop's repeats, and its seed."""
+    generator, seed = torch.Generator(device=device), secrets.randbits(63)
+    generator.manual_seed(seed)
+    return generator, seed
+
+
+def _draw_anew(batches: Any) -> None:
+    """Has a loader's sampler draw from a stream of its own: after torch.manual_seed, or a seed of
+    the loader's generator, the same samples would be drawn once more, and be recorded as others."""
+    for sampler in (batches, getattr(batches, "sampler", None)):
+        if hasattr(sampler, "generator"):
+            sampler.generator = _generator("cpu")[0]
+
+
 class _Noise:
     """The stream that an optimizer's noise comes from. One of its own, since after
     torch.manual_seed a script that is run again would add the same noise to another sample's sum;
@@ -590,9 +607,7 @@ class _Noise:
     def __init__(self, optim: Any) -> None:
         self.seed: Optional[int] = None
         if not getattr(optim, "secure_mode", False):
-            self.seed = secrets.randbits(63)
-            optim.generator = torch.Generator(device=optim.params[0].device)
-            optim.generator.manual_seed(self.seed)
+            optim.generator, self.seed = _generator(optim.params[0].device)
         self.generator = optim.generator
 
     def check(self, optim: Any) -> None:

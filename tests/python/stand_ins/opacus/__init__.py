@@ -9,14 +9,15 @@ from . import accountants, utils  # noqa: F401
 class UniformWithReplacementSampler:
     def __init__(self, num_samples, sample_rate):
         self.num_samples, self.sample_rate = num_samples, sample_rate
+        self.generator = None
 
     def __len__(self):
         return int(1 / self.sample_rate)
 
     def __iter__(self):
         for _ in range(len(self)):
-            yield (torch.rand(
-                self.num_samples) < self.sample_rate).nonzero().reshape(-1).tolist() or [0]
+            drawn = torch.rand(self.num_samples, generator=self.generator) < self.sample_rate
+            yield drawn.nonzero().reshape(-1).tolist() or [0]
 
 
 def rows_of(layer, inputs, output):
