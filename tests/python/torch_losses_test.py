@@ -48,7 +48,7 @@ class Reductions(unittest.TestCase):
             exact.per_example(model, loss_reduction=said)
             with self.assertRaisesRegex(
                     ValueError, 'loss_reduction: is "%s", but the loss is a %s over examples.*'
-                    r'per_example\(model, loss_reduction="%s"\)' % (said, other, other)):
+                    r'say loss_reduction="%s" to per_example' % (said, other, other)):
                 functional.cross_entropy(model(x), y, reduction=other).backward()
             exact.per_example(model, loss_reduction=other)
             model.zero_grad()

@@ -228,8 +228,13 @@ FUNCTIONS = {
     "statistics of the batch": (lambda h: F.batch_norm(h, None, None, training=True), True),
     "attention over the batch": (lambda h: (h @ h.T).softmax(1) @ h, True),
     "the largest": (lambda h: h / h.abs().max(), True),
-    # What is not the same twice says nothing.
-    "bits, and the mean": (lambda h: F.dropout(h, 0.5) - h.mean(0), False),
+    # Passes in training mode are made on the same bits.
+    "bits, and the mean": (lambda h: F.dropout(h, 0.5) - h.mean(0), True),
+    # Of which one record's fall otherwise beside others: nothing is said.
+    "as many bits as records ask for": (lambda h: h.masked_scatter(
+        h > 0, torch.randn(int((h > 0).sum()))), False),
+    "the same, column by column": (lambda h: h.T.masked_scatter(
+        h.T > 0, torch.randn(int((h > 0).sum()))).T, False),
 }
 
 
@@ -272,6 +277,16 @@ class Models(support.WithPath):
                     self.assertIn("model: it (Between) gives a record something else", words)
                 else:
                     self.assertIsNone(words)
+
+    def test_what_mixes_in_training_mode_alone_is_seen(self):
+        # 18.8 C, of an outlier in a batch of 21, where both passes were made in eval mode.
+        for name, function, mixes in (
+                ("statistics", lambda h: F.batch_norm(h, None, None, training=True), True),
+                ("mean", lambda h: h - h.mean(0), True), ("none", torch.tanh, False)):
+            with self.subTest(name):
+                model = Between(lambda h: function(h) if model.training else h)
+                words, moved = self.step(model, LOSSES["cross entropy"])
+                self.assertEqual((words is None, moved), (not mixes, not mixes))
 
     def test_the_layer_that_mixes_is_named(self):
         model = nn.Sequential(nn.Linear(4, 3), Centred(), nn.Linear(3, 2))

@@ -43,6 +43,7 @@ _OWN = frozenset("Diag Diagonal Trace".split())  # of those, what each row has w
 # in it; or that each record is with others.
 _OTHERS, _ROWS, _FIRST, _SECOND, _ALL, _UNKNOWN, _CROSSED = 5, 4, 3, 2, 1, 0, -1
 _PLACES = {_OTHERS: 0, _ROWS: 0, _FIRST: 0, _SECOND: 1}  # of the records' dimension
+_SAY = 'say loss_reduction="%s" to per_example, or make_private'
 WEIGHTED, IGNORING = "mean of weighted classes", "mean of what is not ignored"
 
 
@@ -80,9 +81,8 @@ class Check:
             if found is not None and found != self.said:
                 raise InvalidArgument(
                     'loss_reduction: is "%s", but the loss is a %s over examples: each '
-                    'row would be its gradient %s the batch\'s size, which is a secret: '
-                    'per_example(model, loss_reduction="%s")'
-                    % (self.said, found, "times" if self.said == "mean" else "over", found),
+                    'row would be its gradient %s the batch\'s size, which is a secret: %s'
+                    % (self.said, found, "times" if self.said == "mean" else "over", _SAY % found),
                     field="loss_reduction")
             if found is None and gradient.dim():
                 self._compare_factors(loss, gradient)
@@ -99,10 +99,10 @@ class Check:
         if len(follow) > 1 and all(follow):  # by chance a schedule's numbers may follow one
             raise InvalidArgument(
                 'loss_reduction: is "%s", but the loss is a sum %s: %s'
-                % ((self.said, "over the batch's size", 'take the sum alone, or per_example(model, '
-                    'loss_reduction="mean")') if self.said == "sum" else
-                   (self.said, "over a number that is not the batch's size",
-                    'per_example(model, loss_reduction="sum")')), field="loss_reduction")
+                % ((self.said, "over the batch's size", "take the sum alone, or " + _SAY % "mean")
+                   if self.said == "sum" else
+                   (self.said, "over a number that is not the batch's size", _SAY % "sum")),
+                field="loss_reduction")
         self.factors[size] = factor
 
 

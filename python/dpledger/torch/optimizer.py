@@ -211,8 +211,8 @@ class PrivateOptimizer(torch.optim.Optimizer):
                 raise error(9,
                             "sampler: sample %d was given before the step on sample %d was made, "
                             "whose sum is lost: one step takes one sample. For larger ones let the "
-                            "sampler draw more (probability, batch_size); after a loop that was "
-                            "interrupted begin a new pass" % (number, opened),
+                            "sampler draw more (probability, batch_size). Where a pass was left "
+                            "between parts of a sample, run it once more" % (number, opened),
                             "sampler", "SAMPLE_SKIPPED")
             if opened is not None and self._source.stated and self._error is not _last_error():
                 raise error(9, "scheme: an error or Ctrl-C ended a cell after it had taken parts "

@@ -409,8 +409,9 @@ class _Layer(Forward):
                                                         number, errors)
         except RuntimeError as failed:
             raise InvalidArgument(
-                "model: torch cannot differentiate %s one example at a time (%s); take "
-                "its parameters' gradients yourself, into grad_sample"
+                "model: torch cannot differentiate %s one example at a time (%s); put the "
+                "parameters that it holds itself into a small module of their own, or take their "
+                "gradients yourself, into grad_sample"
                 % (called(self.name, self.layer), str(failed).split("\n")[0]),
                 field="model") from failed
         return rows, output

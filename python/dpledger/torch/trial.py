@@ -2,11 +2,11 @@
 one record moves, and no row of gradients shows it.
 
 Its pass is made on the batch, and on one in which every record but one is another: that one's
-outputs must be the same. Both are made in eval mode, since dropout's bits may fall otherwise on
-other records, and repeated before anything is said, since a model may have bits of its own. What a
-pass writes into buffers and attributes is put back. What mixes in training mode alone, or
-beside noise, is let pass. So is what a loop does to a batch before it calls a module: nothing of
-the model shows it, and dpledger.torch.check does.
+outputs must be the same. Both are made in eval mode, and in training mode on the same random bits;
+where these fall otherwise on other records, nothing is said. They are repeated before anything is,
+since a model may have bits of its own. What a pass writes into buffers and attributes is put back.
+What mixes beside such noise is let pass. So is what a loop does to a batch before it calls a
+module: nothing of the model shows it, and dpledger.torch.check does.
 """
 from __future__ import annotations
 
@@ -142,47 +142,71 @@ class _Trial:
 
     def run(self) -> None:
         """InvalidArgument if the model is seen to mix records."""
-        if self._first is None:
+        mixing = None
+        for training in (False, True):
+            # Other threads draw from the same streams of bits, which cannot be put back then.
+            if training and (not self._model.training or threading.active_count() > 1):
+                break
+            others = self._others(training)
+            if others is not None and mixing is None:
+                with self._model_lent(training):
+                    mixing = self._mixing(others)
+        if mixing is None:
             return
-        try:
-            others = self._first.detach().clone()
-            if self._examples:
-                others[:] = others[self._place:self._place + 1]
-        except Exception:  # an input of another kind
-            return
-        with self._model_lent():
-            found, changed = self._rows(self._first), self._rows(others)
-            if self._examples < 2 or self._same(found, changed):
-                return
-            wanted = self._by_record()
-            if self._same(found, changed, wanted):
-                return
-            for _ in range(_REPEATS):
-                for batch, rows in ((self._first, found), (others, changed)):
-                    repeated = self._rows(batch)
-                    if not repeated or not self._same(rows, repeated, wanted):
-                        return
-            name, module = self._where(others)
+        name, module = mixing
         raise InvalidArgument(
             "model: %s gives a record something else beside other records: it mixes the records of "
             "a batch, so that one of them moves the others' gradients. Let it look at each record "
             "alone (group or layer normalisation in place of a mean over the batch)"
             % called(name, module), field="model")
 
+    def _others(self, training: bool) -> Optional[torch.Tensor]:
+        """The batch with the record in others' places too; in training mode in those behind it, so
+        that as many bits are drawn before its own. None of an input of another kind."""
+        if self._first is None:
+            return None
+        try:
+            others = self._first.detach().clone()
+            if self._examples:
+                others[self._place if training else 0:] = others[self._place].clone()
+            return others
+        except Exception:
+            return None
+
+    def _mixing(self, others: torch.Tensor) -> Optional[Tuple[str, torch.nn.Module]]:
+        """The module that mixes records, and its name; None if none is seen to."""
+        found, left = self._rows(self._first), _Bits(self._model)
+        changed = self._rows(others)
+        if self._examples < 2 or self._same(found, changed) or left != _Bits(self._model):
+            return None
+        wanted = self._by_record()
+        if self._same(found, changed, wanted):
+            return None
+        for _ in range(_REPEATS):
+            for batch, rows in ((self._first, found), (others, changed)):
+                repeated = self._rows(batch)
+                if not repeated or not self._same(rows, repeated, wanted):
+                    return None
+        return self._where(others)
+
     @contextlib.contextmanager
-    def _model_lent(self) -> Iterator[None]:
-        """In eval mode without gradients; afterwards as it was before."""
+    def _model_lent(self, training: bool) -> Iterator[None]:
+        """Without gradients, and in eval mode unless `training`; afterwards as it was before."""
         modules = list(self._model.modules())
         held = [(part.__dict__, dict(part.__dict__)) for part in modules]
         buffers = [(part._buffers, key, buffer, buffer.detach().clone()) for part in modules
                    for key, buffer in part._buffers.items() if buffer is not None]
         try:
             for part in modules:
-                part.training = False
+                part.training = part.training and training
             self._precision = Surroundings(self._model).precision
-            with again(), torch.no_grad(), _bits_kept(self._model):
+            bits = _Bits(self._model)
+            self._bits = bits if training else None
+            with again(), torch.no_grad():
                 yield
         finally:
+            if threading.active_count() == 1:
+                bits.put_back()
             torch.clear_autocast_cache()  # of weights without gradients, which the pass would take
             for attributes, values in held:
                 for key in set(attributes) - set(values):
@@ -197,6 +221,8 @@ class _Trial:
         """What is compared of a pass, with other tensors in the places of `_found`; None if it
         fails."""
         calls = self._forward.calls = []
+        if self._bits is not None:
+            self._bits.put_back()
         try:
             positional, named = self._rebuilt(instead)
             if self._model is self._forward.layer:
@@ -261,23 +287,30 @@ class _Trial:
         return "", self._model
 
 
-@contextlib.contextmanager
-def _bits_kept(model: torch.nn.Module) -> Iterator[None]:
-    """Puts the streams of random bits back that passes take from. Not beside other threads, which
-    draw from the same ones."""
-    if threading.active_count() > 1:
-        yield
-        return
-    numpy = sys.modules.get("numpy")
-    held = random.getstate(), numpy and numpy.random.get_state()
-    devices = {parameter.device for parameter in model.parameters() if parameter.is_cuda}
-    with torch.random.fork_rng(devices=list(devices)):
-        try:
-            yield
-        finally:
-            random.setstate(held[0])
-            if numpy is not None:
-                numpy.random.set_state(held[1])
+class _Bits:
+    """Where the streams are of the random bits that passes take from."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._numpy = sys.modules.get("numpy")
+        self._devices = sorted({parameter.device for parameter in model.parameters()
+                                if parameter.is_cuda}, key=str)
+        self._python, self._torch = random.getstate(), torch.get_rng_state()
+        self._arrays = None if self._numpy is None else self._numpy.random.get_state()
+        self._words = self._numpy and (self._arrays[1].tobytes(), self._arrays[2:])
+        self._cuda = [torch.cuda.get_rng_state(device) for device in self._devices]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Bits) and self._python == other._python and (
+            self._words == other._words) and all(map(
+                torch.equal, [self._torch] + self._cuda, [other._torch] + other._cuda))
+
+    def put_back(self) -> None:
+        random.setstate(self._python)
+        torch.set_rng_state(self._torch)
+        if self._numpy is not None:
+            self._numpy.random.set_state(self._arrays)
+        for device, state in zip(self._devices, self._cuda):
+            torch.cuda.set_rng_state(state, device)
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
