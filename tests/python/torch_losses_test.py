@@ -56,6 +56,42 @@ class Reductions(unittest.TestCase):
                 parameter.grad_sample = None
             functional.cross_entropy(model(x), y, reduction=other).backward()
 
+    def test_a_mean_over_what_counts_in_the_batch_is_refused(self):
+        # 46 C, of one text of 400 tokens beside a hundred of one.
+        def cross_entropy(out, y):
+            return functional.cross_entropy(out.transpose(1, 2), y, reduction="none")
+        forms = {
+            "by a mask": (lambda out, y, mask: (cross_entropy(out, y) * mask).sum() / mask.sum(), 1),
+            "of those chosen": (lambda out, y, mask: cross_entropy(out, y)[mask].mean(), 1),
+            "of scores chosen": (
+                lambda out, y, mask: functional.cross_entropy(out[mask], y[mask]), 1),
+            "of each record": (lambda out, y, mask: (
+                (cross_entropy(out, y) * mask).sum(1) / mask.sum(1)).mean(), 0),
+            "by a constant": (lambda out, y, mask: (cross_entropy(out, y) * mask).sum() / 14, 0),
+            "one of each record": (lambda out, y, mask: cross_entropy(out, y)[:, 0].mean(), 0),
+            "all": (lambda out, y, mask: cross_entropy(out, y).mean(), 0),
+        }
+        for name, (loss, refused) in forms.items():
+            with self.subTest(name):
+                torch.manual_seed(3)
+                model = torch.nn.Linear(3, 5)
+                self.addCleanup(exact.per_example(model, loss_reduction="mean"))
+                words = []
+                for lengths in ([1, 2, 6, 5], [4, 1, 1, 2], [3, 3, 1, 1], [1, 1, 5, 2]):
+                    mask = torch.arange(6)[None] < torch.tensor(lengths)[:, None]
+                    guards.check_state()
+                    model.zero_grad()
+                    for parameter in model.parameters():
+                        parameter.grad_sample = None
+                    try:
+                        loss(model(torch.randn(4, 6, 3)), torch.randint(5, (4, 6)),
+                             mask).backward()
+                    except ValueError as error:
+                        words.append(str(error))
+                self.assertEqual(bool(words), bool(refused), words)
+                for each in words:
+                    self.assertIn("that are not ignored (ignore_index, a mask)", each)
+
     def test_a_reduction_is_no_matter_once_no_gradients_rely_on_it(self):
         model = torch.nn.Linear(4, 2)
         self.addCleanup(guards.watch(model))  # as an optimizer does

@@ -25,6 +25,7 @@ import logging
 import math
 import random
 import re
+import secrets
 import shutil
 import tempfile
 import traceback
@@ -562,16 +563,19 @@ def _seed(seed: int) -> None:
 
 @contextlib.contextmanager
 def _same_randomness(seed: int) -> Iterator[None]:
-    """torch, numpy and random begin with `seed`, and go on afterwards as if nothing had been."""
-    were = random.getstate(), numpy.random.get_state() if numpy else None
+    """torch, numpy, random and secrets begin with `seed`, and go on afterwards as if nothing had
+    been."""
+    were = random.getstate(), numpy.random.get_state() if numpy else None, secrets.randbits
     with torch.random.fork_rng(devices=[]):
         _seed(seed)
+        secrets.randbits = random.Random(seed).getrandbits
         try:
             yield
         finally:
             random.setstate(were[0])
             if numpy:
                 numpy.random.set_state(were[1])
+            secrets.randbits = were[2]
 
 
 @contextlib.contextmanager

@@ -61,7 +61,7 @@ class Watch:
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = weakref.ref(model)
         self.users, self.public = 0, set()  # type: int, Set[str]
-        self._factors: Dict[int, float] = {}  # of losses, by the size of their batches
+        self._earlier = losses.Earlier()
         self.loss_reduction: Optional[str] = None
         # Of the forward pass that is going on.
         self.before: Optional[_States] = None
@@ -141,7 +141,7 @@ class Watch:
                 if tensor.shape[:1] == tuple(sizes[:1]):
                     losses.mark(tensor)
                 tensor.register_hook(
-                    losses.Check(self.loss_reduction, tensor.detach(), self._factors, sizes[0]
+                    losses.Check(self.loss_reduction, tensor.detach(), self._earlier, sizes[0]
                                  if sizes else None))
 
     def check(self) -> None:

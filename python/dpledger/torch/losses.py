@@ -19,6 +19,7 @@ from .trial import tensors
 
 MOST_NODES = 10000  # of a loss's graph that are looked at
 LIKE = 1e-3  # two factors, up to rounding
+_SOME = 64  # cross entropies that are looked at, of one batch
 _MARK = "dpledger: an output with records in its rows"
 # Operations, by the names that autograd has for them. Each number by itself, not linearly:
 _CURVED = frozenset("Sqrt Rsqrt Exp Expm1 Log Log1P Log2 Log10 Pow Square Reciprocal Abs Relu "
@@ -47,15 +48,24 @@ _SAY = 'say loss_reduction="%s" to per_example, or make_private'
 WEIGHTED, IGNORING = "mean of weighted classes", "mean of what is not ignored"
 
 
+class Earlier:
+    """What losses before, of one model, were like: by what each record's cross entropy counts, by
+    the batch's size, and the numbers of those that a mean was over."""
+
+    def __init__(self) -> None:
+        self.factors: Dict[int, float] = {}
+        self.counted: Set[int] = set()
+
+
 class Check:
     """A hook on an output's gradient, which refuses losses that take records together, and compares
     how the loss is reduced with what was said, if it was. Per-example gradients cannot show it: by
     a constant factor all of them are right. It holds no tensor with a graph, so that none is
     kept."""
 
-    def __init__(self, said: Optional[str], output: torch.Tensor, factors: Dict[int, float],
+    def __init__(self, said: Optional[str], output: torch.Tensor, earlier: Earlier,
                  examples: Optional[int] = None) -> None:
-        self.said, self.output, self.factors = said, output, factors
+        self.said, self.output, self.earlier = said, output, earlier
         self.examples = examples if examples is not None else len(output) if output.dim() else 1
 
     def __call__(self, gradient: torch.Tensor) -> None:
@@ -69,14 +79,19 @@ class Check:
             if self.said is None:
                 continue
             found = reduction_of(loss)
-            if found == "mean" and _ignores(loss, self.output, gradient):
+            counted = _counted(loss, self.output, gradient)
+            if counted:  # a constant is one over their number in one batch, by chance
+                self.earlier.counted.add(counted)
+            if (found == "mean" and _ignores(loss, self.output, gradient)
+                    or counted and len(self.earlier.counted) > 1):
                 found = IGNORING
             if found in (WEIGHTED, IGNORING):
                 raise InvalidArgument(
                     "loss_reduction: the loss is a mean over %s, so that a row depends on the "
-                    'other records: take reduction="none" and then .mean(), or the sum'
+                    'other records: take reduction="none", a mean for each record, and then '
+                    '.mean(), or the sum'
                     % ("the weights of the batch's classes" if found == WEIGHTED else
-                       "those labels of the batch that are not ignored (ignore_index)"),
+                       "those labels of the batch that are not ignored (ignore_index, a mask)"),
                     field="loss_reduction")
             if found is not None and found != self.said:
                 raise InvalidArgument(
@@ -89,11 +104,12 @@ class Check:
 
     def _compare_factors(self, loss: torch.Tensor, gradient: torch.Tensor) -> None:
         """Of a sum that is multiplied by a number: whether that follows the size of the batch, as
-        `factors` has it of earlier ones."""
+        it did in earlier ones."""
         size, factor = len(gradient), factor_of(loss, self.output, gradient)
         if factor is None:
             return
-        others = [(other, before) for other, before in self.factors.items() if other != size]
+        others = [(other, before) for other, before in self.earlier.factors.items()
+                  if other != size]
         follow = [abs(factor / before * (size / other if self.said == "sum" else 1.0) - 1) < LIKE
                   for other, before in others]
         if len(follow) > 1 and all(follow):  # by chance a schedule's numbers may follow one
@@ -103,7 +119,7 @@ class Check:
                    if self.said == "sum" else
                    (self.said, "over a number that is not the batch's size", _SAY % "sum")),
                 field="loss_reduction")
-        self.factors[size] = factor
+        self.earlier.factors[size] = factor
 
 
 def factor_of(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) -> Optional[float]:
@@ -112,9 +128,7 @@ def factor_of(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) 
     kinds = {_kind(node) for node in _known(loss.grad_fn)}
     wide, scores = gradient.double(), output.double()
     if "NllLoss" in kinds and "LogSoftmax" in kinds and scores.dim() == 2:
-        # f (p - 1) at the label, f p elsewhere
-        at, label = wide.min(1)
-        found = -at / (1 - scores.softmax(1).gather(1, label[:, None])[:, 0])
+        found = _factors(wide, scores)[0]
     elif kinds & {"BinaryCrossEntropyWithLogits", "LogSigmoid"}:
         found = torch.where(wide > 0, wide / scores.sigmoid(), -wide / (-scores).sigmoid())
     else:
@@ -156,6 +170,37 @@ def _ignores(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) -
     if of_scores:
         left_out &= output.float().softmax(classes).amax(classes) < 0.999
     return bool(left_out.any())
+
+
+def _counted(loss: torch.Tensor, output: torch.Tensor, gradient: torch.Tensor) -> int:
+    """How many cross entropies of the batch count, as a mask has it, if the loss is like their
+    mean, and records have not as many; else 0. Each then counts by one over their number, which is
+    seen of some of them."""
+    kinds = {_kind(node) for node in _known(loss.grad_fn)}
+    if gradient.dim() < 2 or gradient.dtype != torch.float32 or "LogSoftmax" not in kinds:
+        return 0
+    for classes in {1, gradient.dim() - 1}:
+        count = (gradient != 0).any(classes)
+        of_records = count.flatten(1).sum(1) if count.dim() > 1 else count
+        some = [place.flatten()[:_SOME] for place in count.nonzero(as_tuple=True)]
+        if bool((of_records == of_records[:1]).all()) or not len(some[0]):
+            continue
+        wide, scores = (tensor.movedim(classes, -1)[tuple(some)].double()
+                        for tensor in (gradient, output))
+        factors, others = _factors(wide, scores)
+        factors = factors[others > 0.1]
+        if len(factors) and float(factors.max() - factors.min()) < LIKE * float(factors.max()) and (
+                abs(1 / float(factors.median()) - int(count.sum())) < 0.25):
+            return int(count.sum())
+    return 0
+
+
+def _factors(gradient: torch.Tensor, scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """By what each row's cross entropy counts, from its gradient, which is f (p - 1) at the label
+    and f p elsewhere; and the p of what is not the label, at which f is read."""
+    at, label = gradient.min(1)
+    others = 1 - scores.softmax(1).gather(1, label[:, None])[:, 0]
+    return -at / others, others
 
 
 def mark(output: torch.Tensor) -> None:
