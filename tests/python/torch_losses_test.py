@@ -61,7 +61,8 @@ class Reductions(unittest.TestCase):
         def cross_entropy(out, y):
             return functional.cross_entropy(out.transpose(1, 2), y, reduction="none")
         forms = {
-            "by a mask": (lambda out, y, mask: (cross_entropy(out, y) * mask).sum() / mask.sum(), 1),
+            "by a mask": (
+                lambda out, y, mask: (cross_entropy(out, y) * mask).sum() / mask.sum(), 1),
             "of those chosen": (lambda out, y, mask: cross_entropy(out, y)[mask].mean(), 1),
             "of scores chosen": (
                 lambda out, y, mask: functional.cross_entropy(out[mask], y[mask]), 1),
