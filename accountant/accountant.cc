@@ -29,6 +29,7 @@ constexpr double kBeyondGrids = 1e4;
 constexpr double kOfAbove = 0.6;
 // The coarsest gap of a loss grid that is asked for where the wish for a finer one is not met.
 constexpr double kCoarse = 1e-2;
+constexpr double kForCoarser = 1e8;  // work: a tenth of a second
 constexpr char kOutOfReach[] =
     "the privacy loss distribution is out of reach of the loss grid; answered by rdp";
 constexpr char kOutOfTime[] =
@@ -101,7 +102,7 @@ class Asking {
   template <typename Answering>
   auto Ask(const Question& question, const Answering& answer);
   absl::StatusOr<Answer> ByRdp(const Composition& composition) const;
-  Answer OrCoarser(const Composition& composition, const Limits& limits, Answer found) const;
+  Answer OrCoarser(const Composition& composition, Limits limits, Answer found) const;
   // nullopt where no loss grid is within reach.
   absl::StatusOr<std::optional<Answer>> ByPld(const Composition& composition, double most_work);
   absl::StatusOr<std::optional<Answer>> ByLoss(Method method, const Composition& composition,
@@ -159,7 +160,8 @@ absl::StatusOr<std::optional<Answer>> Asking::ByPld(const Composition& compositi
 }
 
 // A grid that does not meet the wish may say less than a coarser one, whose laws are its own.
-Answer Asking::OrCoarser(const Composition& composition, const Limits& limits, Answer found) const {
+Answer Asking::OrCoarser(const Composition& composition, Limits limits, Answer found) const {
+  limits.max_grid_work = std::fmin(limits.max_grid_work, kForCoarser);
   for (const double gap : {Options().relative_gap, kCoarse}) {
     if (Met(found) || options_.relative_gap >= gap) continue;
     pld::EpochLaws laws;

@@ -8,6 +8,7 @@ honest calls took, alone and then, is printed. DPLEDGER_SEARCH_SEED, which is pr
 
 usage: worst_input.py BIN SOURCE [SECONDS]    120 s unless told; half of it for each phase
 """
+import faulthandler
 import http.client
 import json
 import multiprocessing
@@ -328,8 +329,12 @@ class Attack:
 
     def __exit__(self, *unused):
         self.stopping.set()
-        self.process.join()
-        assert self.process.exitcode == 0, self.process.exitcode
+        self.process.join(60)
+        if self.process.is_alive():  # on a busy machine it may not get a turn to end by itself
+            self.process.kill()
+            self.process.join()
+        else:
+            assert self.process.exitcode == 0, self.process.exitcode
 
 
 def fill(victim, methods):
@@ -368,6 +373,7 @@ def main():
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 120.0
     seed = int(os.environ.get("DPLEDGER_SEARCH_SEED", zlib.crc32(os.urandom(8))))
     print(f"DPLEDGER_SEARCH_SEED={seed}", flush=True)
+    faulthandler.dump_traceback_later(300 + 2 * seconds)  # where it hangs, before the test is ended
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         methods = messages_of(source, pathlib.Path(folder))
@@ -414,6 +420,7 @@ def main():
             code = victim.stop()
             log = (pathlib.Path(folder) / "log").read_text()
         assert code == 0, log[-2000:]
+    faulthandler.cancel_dump_traceback_later()
 
 
 main()
