@@ -22,7 +22,8 @@ T Must(absl::StatusOr<T> result) {
 }
 
 // About how long all measurements together may last: [--seconds S], else 12. Exit code 2 for
-// anything else on the command line.
+// anything else on the command line. Begins the process as our programs do, so that what is
+// measured is what they run.
 double Seconds(int argc, char** argv);
 
 // The program's figures as one JSON object on stdout (bench/run), which ends with this.

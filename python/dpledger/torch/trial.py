@@ -11,6 +11,7 @@ module: nothing of the model shows it, and dpledger.torch.check does.
 from __future__ import annotations
 
 import contextlib
+import pickle
 import random
 import sys
 import threading
@@ -177,7 +178,9 @@ class _Trial:
         """The module that mixes records, and its name; None if none is seen to."""
         found, left = self._rows(self._first), _Bits(self._model)
         changed = self._rows(others)
-        if self._examples < 2 or self._same(found, changed) or left != _Bits(self._model):
+        if self._examples < 2 or self._same(found, changed):
+            return None
+        if self._bits is not None and left != _Bits(self._model):  # of eval mode, repeats tell
             return None
         wanted = self._by_record()
         if self._same(found, changed, wanted):
@@ -196,16 +199,16 @@ class _Trial:
         held = [(part.__dict__, dict(part.__dict__)) for part in modules]
         buffers = [(part._buffers, key, buffer, buffer.detach().clone()) for part in modules
                    for key, buffer in part._buffers.items() if buffer is not None]
+        bits, alone = _Bits(self._model), threading.active_count() == 1
+        self._bits = bits if training else None
         try:
             for part in modules:
                 part.training = part.training and training
             self._precision = Surroundings(self._model).precision
-            bits = _Bits(self._model)
-            self._bits = bits if training else None
             with again(), torch.no_grad():
                 yield
         finally:
-            if threading.active_count() == 1:
+            if alone:  # others draw from the same streams
                 bits.put_back()
             torch.clear_autocast_cache()  # of weights without gradients, which the pass would take
             for attributes, values in held:
@@ -296,12 +299,11 @@ class _Bits:
                                 if parameter.is_cuda}, key=str)
         self._python, self._torch = random.getstate(), torch.get_rng_state()
         self._arrays = None if self._numpy is None else self._numpy.random.get_state()
-        self._words = self._numpy and (self._arrays[1].tobytes(), self._arrays[2:])
         self._cuda = [torch.cuda.get_rng_state(device) for device in self._devices]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Bits) and self._python == other._python and (
-            self._words == other._words) and all(map(
+            pickle.dumps(self._arrays) == pickle.dumps(other._arrays)) and all(map(
                 torch.equal, [self._torch] + self._cuda, [other._torch] + other._cuda))
 
     def put_back(self) -> None:
