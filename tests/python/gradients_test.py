@@ -10,9 +10,9 @@ import support  # noqa: F401
 
 try:
     import torch
-    from dpledger import torch as exact
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
+from dpledger import torch as exact  # noqa: E402
 
 nn, functional = torch.nn, torch.nn.functional
 torch.set_num_threads(1)  # threads that wait for each other on a busy machine take minutes

@@ -129,7 +129,7 @@ class Engine(support.WithServer):
 
     def test_a_mean_that_depends_on_other_records_is_refused(self):
         for name, options, refusal in (
-                ("weights", dict(weight=torch.tensor([1.0, 40.0])), "of the batch's classes"),
+                ("weights", dict(weight=torch.tensor([1.0, 40.0])), "or over their weights"),
                 ("ignored", dict(ignore_index=0), "ignore_index")):
             with self.subTest(name), self.alone("mean-" + name) as ledger:
                 engine = ours.PrivacyEngine(recorder=ledger)

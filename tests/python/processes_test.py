@@ -13,9 +13,9 @@ import dpledger
 try:
     import torch
     import torch.distributed as distributed
-    from dpledger import torch as exact
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
+from dpledger import torch as exact  # noqa: E402
 if not distributed.is_available():
     raise unittest.SkipTest("torch has no torch.distributed")
 

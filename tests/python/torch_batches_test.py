@@ -14,9 +14,9 @@ import dpledger
 
 try:
     import torch
-    from dpledger import torch as exact
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
+from dpledger import torch as exact  # noqa: E402
 
 RECORDS, POPULATION = 200, 250
 Pair = collections.namedtuple("Pair", "x y")

@@ -18,10 +18,10 @@ import dpledger
 try:
     import torch
     import torch.utils.checkpoint
-    from dpledger import torch as exact
-    from dpledger.torch import guards, losses
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
+from dpledger import torch as exact  # noqa: E402
+from dpledger.torch import guards, losses  # noqa: E402
 
 functional = torch.nn.functional
 
@@ -127,13 +127,13 @@ class State(unittest.TestCase):
                     evaluated(model)
                 steps = 0
                 with self.assertRaisesRegex(ValueError, "a forward pass writes mean"):
-                    for steps in range(1, 10):
-                        model.what = "uncounted" if steps > 2 else "nothing"
+                    for steps in range(1, 40):
+                        model.what = "uncounted" if steps > 8 else "nothing"
                         model.train()(self.x).sum().backward()
                         if beside is not None:
                             beside(model)
                         guards.check_state()
-                self.assertEqual(steps, 4)  # the first that is looked at after 2
+                self.assertEqual(steps, 16)  # the first that is looked at after 8
                 end()
 
     def test_what_begins_later_is_found_within_64_steps(self):

@@ -7,10 +7,11 @@ import support  # noqa: F401  where the package is
 
 try:
     import torch
-    from dpledger import torch as exact
-    from dpledger.torch import guards, losses
+    from torch.utils import _python_dispatch as dispatch
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
+from dpledger import torch as exact  # noqa: E402
+from dpledger.torch import guards, losses  # noqa: E402
 
 functional = torch.nn.functional
 
@@ -133,9 +134,80 @@ class Together(unittest.TestCase):
                     (z @ z.T).masked_fill(torch.eye(6, dtype=torch.bool), -9.0), own.roll(1))),
                 ("in turn", lambda z: functional.triplet_margin_loss(z, z.tanh(), z.roll(1, 0))),
                 ("batch normalisation", lambda z: to_others(
-                    functional.batch_norm(z, None, None, training=True), labels))):
+                    functional.batch_norm(z, None, None, training=True), labels)),
+                ("the hardest, by a mask", lambda z: (lambda one: one[one > one.mean()].sum())(
+                    functional.cross_entropy(z, labels, reduction="none"))),
+                ("weights without a graph", lambda z: (lambda one: (
+                    one * (one.detach() / one.detach().sum())).sum())(
+                        functional.cross_entropy(z, labels, reduction="none"))),
+                ("centres of classes", lambda z: (z - (torch.zeros(3, 3).index_add(
+                    0, labels, z) / 2)[labels]).square().sum()),
+                ("halves", lambda z: (z[:3] * z[3:]).sum()),
+                ("parts", lambda z: (lambda one, two: (one - two).abs().sum())(*z.chunk(2))),
+                ("neighbours", lambda z: (z[1:] - z[:-1]).abs().sum()),
+                ("one by one", lambda z: sum((one * two).sum() for one, two in zip(z, z[1:]))),
+                ("written", self.written)):
             with self.subTest(name), self.assertRaisesRegex(ValueError, "records, and one of them"):
                 self.backward(loss)
+
+    @staticmethod
+    def written(z):
+        found = torch.zeros_like(z)
+        found[:] = z
+        found[1:] *= z[:-1]
+        return found.sum()
+
+    def test_labels_that_say_where_records_begin_are_no_weights(self):
+        # Of texts one behind the other: with other lengths a label is another record's.
+        texts, lengths = torch.arange(9) % 2 + 1, torch.tensor([1, 2, 1, 2, 1, 2])
+        self.backward(lambda z: functional.ctc_loss(
+            z[:, None].expand(6, 4, 3).log_softmax(2).transpose(0, 1), texts,
+            torch.full((6,), 4), lengths, reduction="sum"))
+
+    def test_what_begins_later_is_seen_at_its_first_step(self):
+        for every in (2, 3, 5, 8):
+            steps, model = 0, torch.nn.Linear(4, 3)
+            end = guards.watch(model, loss_reduction="sum")
+            with self.assertRaisesRegex(ValueError, "records, and one of them"):
+                for steps in range(1, 20):
+                    found = model(self.x).square()
+                    (found.norm() if steps % every == 0 else found.sum()).backward()
+                    guards.check_state()
+            self.assertEqual(steps, every)
+            end()
+
+    def test_a_loop_s_tensors_and_bits_are_left_as_they_are(self):
+        model, kept = torch.nn.Linear(4, 3), torch.zeros(6, 3)
+        self.addCleanup(guards.watch(model))
+        torch.manual_seed(3)
+        found = model(self.x)
+        loss = (functional.dropout(found, 0.5) * torch.rand(6, 3)).sum()
+        kept.add_(found.detach())
+        expected, bits = kept.clone(), torch.get_rng_state()
+        loss.backward()
+        self.assertTrue(torch.equal(kept, expected))
+        self.assertTrue(torch.equal(torch.get_rng_state(), bits))
+        guards.check_state()
+        self.assertEqual(torch._C._len_torch_dispatch_stack(), 0)
+        self.assertIsNone(guards._WATCHES[model]._tape)
+
+    def test_another_mode_around_a_pass_ends_as_it_began(self):
+        class Mode(dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, operation, types, arguments=(), named=None):
+                seen.append(operation)
+                return operation(*arguments, **named or {})
+        seen, model = [], torch.nn.Linear(4, 3)
+        self.addCleanup(guards.watch(model))
+        with Mode():
+            found = model(self.x)
+        self.assertTrue(seen)
+        del seen[:]
+        loss = found.square().sum()
+        with Mode():
+            loss = loss * 1
+        self.assertEqual(len(seen), 1)
+        loss.backward()
+        self.assertEqual(len(seen), 1)
 
     def test_losses_of_each_record_pass(self):
         labels, weights = torch.arange(6) % 3, torch.randn(3, 3)

@@ -9,9 +9,9 @@ from dpledger import sums
 
 try:
     import torch
-    from dpledger import torch as exact
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
+from dpledger import torch as exact  # noqa: E402
 
 SCHEME = dpledger.Poisson(0.1, 1000)
 HOSTILE = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 3.4e38, -3.4e38, 1e-45, 1.2e-38,

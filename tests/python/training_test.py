@@ -8,9 +8,9 @@ import dpledger
 
 try:
     import torch
-    from dpledger import torch as exact
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
+from dpledger import torch as exact  # noqa: E402
 
 SCHEME = dpledger.Poisson(0.1, 1000)
 

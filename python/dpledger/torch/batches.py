@@ -14,6 +14,8 @@ from ..errors import InvalidArgument, WrongType, error
 from ..messages import (DisjointBatches, FullBatch, Poisson, RandomAllocation, SamplingScheme,
                         WithoutReplacement)
 from ..recorder import Recorder, Sampler, _recorder_or_none
+from . import tape
+from .functional import tensors
 
 
 class Draw(NamedTuple):
@@ -455,6 +457,8 @@ class _Delivered:
             self._failed = True
             raise
         self._running.delivered()
+        for tensor in tensors(batch):
+            tape.mark(tensor)
         return batch
 
 

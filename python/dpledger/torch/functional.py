@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import pickle
+import random
+import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -70,6 +73,47 @@ class Surroundings:
             for kind, dtype, enabled in self._autocast:
                 stack.enter_context(torch.autocast(kind, dtype=dtype, enabled=enabled and autocast))
             yield
+
+
+def cuda_devices(model: torch.nn.Module) -> List[torch.device]:
+    """On which a model's parameters are."""
+    return sorted({parameter.device for parameter in model.parameters() if parameter.is_cuda},
+                  key=str)
+
+
+class Bits:
+    """Where the streams are of the random bits that passes take from."""
+
+    def __init__(self, devices: Sequence[torch.device]) -> None:
+        self._numpy, self.devices = sys.modules.get("numpy"), devices
+        self._python, self._torch = random.getstate(), torch.get_rng_state()
+        self._arrays = None if self._numpy is None else self._numpy.random.get_state()
+        self._cuda = [torch.cuda.get_rng_state(device) for device in devices]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bits) and self._python == other._python and (
+            pickle.dumps(self._arrays) == pickle.dumps(other._arrays)) and all(map(
+                torch.equal, [self._torch] + self._cuda, [other._torch] + other._cuda))
+
+    def put_back(self) -> None:
+        random.setstate(self._python)
+        torch.set_rng_state(self._torch)
+        if self._numpy is not None:
+            self._numpy.random.set_state(self._arrays)
+        for device, state in zip(self.devices, self._cuda):
+            torch.cuda.set_rng_state(state, device)
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of an output, whatever holds them."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from tensors(part)
+    elif callable(getattr(value, "values", None)):
+        for part in value.values():
+            yield from tensors(part)
 
 
 class _Dropout(TorchFunctionMode):  # type: ignore[misc]

@@ -18,9 +18,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set,
 import torch
 
 from ..errors import InvalidArgument, WrongType
-from . import functional, losses, trial
-
-
+from . import functional, losses, tape, trial
 
 class _Entered:
     """A hook before forward passes. Where it is copied or saved with its model it does nothing:
@@ -61,7 +59,8 @@ class Watch:
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = weakref.ref(model)
         self.users, self.public = 0, set()  # type: int, Set[str]
-        self._earlier = losses.Earlier()
+        self._factors: Dict[int, float] = {}
+        self._earlier, self._tape = tape.Earlier(), None  # type: tape.Earlier, Optional[tape.Tape]
         self.loss_reduction: Optional[str] = None
         # Of the forward pass that is going on.
         self.before: Optional[_States] = None
@@ -82,6 +81,16 @@ class Watch:
         for hook in self._hooks:
             hook.remove()
         self.before = self.since = None
+        self.end_tape()
+
+    def __del__(self) -> None:
+        if self._tape is not None:
+            self._tape.forget()
+
+    def end_tape(self) -> None:
+        if self._tape is not None:
+            self._tape.end()
+        self._tape = None
 
     def names(self) -> Dict[int, str]:
         """The name of each parameter, by its id."""
@@ -126,23 +135,30 @@ class Watch:
                     before.append((table, key, tensor, _version(tensor),
                                    tensor.detach().clone() if self._by_value else None))
         self.before = before
+        if part is model:
+            self._begin_tape(model, given)
+
+    def _begin_tape(self, model: torch.nn.Module, given: Any) -> None:
+        if self._tape is not None and self._tape.is_used:
+            self.end_tape()
+        if self._tape is None and self._by_value and torch.is_grad_enabled():
+            self._tape = tape.Tape.begun(model, self._earlier)
+        if self._tape is not None:
+            self._tape.pass_begins(given)
 
     def left(self, given: Any, output: Any) -> None:
         """A forward pass of the whole model ends."""
         if functional.running():
             return
         self.check()
-        if not self._by_value:
-            return
-        sizes = [tensor.shape[0] for tree in (given, output) for tensor in trial.tensors(tree)
-                 if tensor.dim()]
-        for tensor in trial.tensors(output):
-            if tensor.requires_grad:
-                if tensor.shape[:1] == tuple(sizes[:1]):
-                    losses.mark(tensor)
-                tensor.register_hook(
-                    losses.Check(self.loss_reduction, tensor.detach(), self._earlier, sizes[0]
-                                 if sizes else None))
+        noted = self._tape
+        found = [] if noted is None else noted.pass_ends(output)
+        if noted is None and self._by_value:
+            found = [tensor for tensor in functional.tensors(output) if tensor.requires_grad]
+        for place, tensor in enumerate(found, 0 if noted is None else len(noted.outputs) - len(
+                found)):
+            tensor.register_hook(losses.Check(self.loss_reduction, tensor, self._factors, noted,
+                                              place))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""
@@ -253,6 +269,7 @@ def check_state() -> None:
     whole model or of a part, to the step that asks."""
     trial.Looks.stepped()
     for found in list(_WATCHES.values()):
+        found.end_tape()
         found.check()
         found.check_since()
 

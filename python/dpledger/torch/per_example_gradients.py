@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .._words import hinted
 from ..errors import InvalidArgument, WrongType
-from . import functional, guards, losses, sequences
+from . import functional, guards, sequences, tape
 from .layers import Rows, Rule, called, known, least_dimensions, rule_of
 from .trial import Forward
 
@@ -274,7 +274,7 @@ class _Hook:
                 passes.keep(self.name, call,
                             self.rule(layer, seen, passes.errors(errors, len(seen))), errors.dtype)
         output.register_hook(backward)
-        losses.mark(output)  # a model may give its loss alone
+        tape.layer_gave(output)
         return changed
 
 
@@ -391,7 +391,7 @@ class _Layer(Forward):
             self.passes.keep(self.name, call, rows, errors.dtype)
         part.register_hook(backward)
         if rule is None or number == 0:
-            losses.mark(part)
+            tape.layer_gave(part)
         return part
 
     def _rows(self, rule: Optional[Callable[..., Any]], arguments: Any, number: int,

@@ -11,8 +11,6 @@ module: nothing of the model shows it, and dpledger.torch.check does.
 from __future__ import annotations
 
 import contextlib
-import pickle
-import random
 import sys
 import threading
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -20,7 +18,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 import torch
 
 from ..errors import InvalidArgument
-from .functional import Surroundings, again, running, split
+from . import tape
+from .functional import (Bits, Surroundings, again, cuda_devices, running, split, tensors)
 from .layers import called
 
 _Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
@@ -31,8 +30,8 @@ _REPEATS = 8  # of both, before a model is said to mix
 
 
 class Looks:
-    """Which of many passes are looked at closely: of the steps that follow some, those numbered 1,
-    2, 4, 8 and so on, and every 64th; and before such a step the passes 1, 2, 4, 8 and so on.
+    """Which of many passes are looked at closely: of the steps that follow some, the first 8, those
+    numbered 16, 32 and so on, and every 64th; and before such a step the passes 1, 2, 4 and so on.
     Counted from the step before, so that other passes (an evaluation, a second one for each step)
     leave none unseen for long."""
 
@@ -52,7 +51,8 @@ class Looks:
             self._since = Looks._steps
             self._step, self._passes = self._step + 1, 0
         self._passes += 1
-        return _is_power(self._passes) and (_is_power(self._step) or self._step % 64 == 0)
+        return _is_power(self._passes) and (
+            self._step <= 8 or _is_power(self._step) or self._step % 64 == 0)
 
 
 def _is_power(number: int) -> bool:
@@ -82,6 +82,7 @@ class Forward:
         """InvalidArgument if the layer, or a module that it is called in, is seen to mix the
         examples, which are in the rows of the first tensor; at calls that Looks says."""
         given, self.given = self.given, None
+        tape.model_is_given((positional, named))
         if not self._looks.at_next():
             return
         _Trial(self, self.layer, (positional if given is None else given, named)).run()
@@ -137,7 +138,7 @@ class _Trial:
         self._forward, self._model = forward, model
         self._first: Any = next((each for each in tensors(arguments) if each.dim()), None)
         self._examples = 0 if self._first is None else self._first.shape[0]
-        self._place = self._examples // 2  # has records before it and, of three, behind it
+        self._place = 0  # of the record that is looked at
         # All arguments that are as long, and what puts others in their places.
         self._found, self._rebuilt = split(arguments, self._examples)
 
@@ -148,7 +149,10 @@ class _Trial:
             # Other threads draw from the same streams of bits, which cannot be put back then.
             if training and (not self._model.training or threading.active_count() > 1):
                 break
-            others = self._others(training)
+            # In training mode all others are behind it, so that as many bits are drawn before its
+            # own; in eval mode there are some before it and, of three, behind it.
+            self._place = 0 if training else self._examples // 2
+            others = self._others()
             if others is not None and mixing is None:
                 with self._model_lent(training):
                     mixing = self._mixing(others)
@@ -161,26 +165,25 @@ class _Trial:
             "alone (group or layer normalisation in place of a mean over the batch)"
             % called(name, module), field="model")
 
-    def _others(self, training: bool) -> Optional[torch.Tensor]:
-        """The batch with the record in others' places too; in training mode in those behind it, so
-        that as many bits are drawn before its own. None of an input of another kind."""
+    def _others(self) -> Optional[torch.Tensor]:
+        """The batch with the record in others' places too; None of an input of another kind."""
         if self._first is None:
             return None
         try:
             others = self._first.detach().clone()
             if self._examples:
-                others[self._place if training else 0:] = others[self._place].clone()
+                others[:] = others[self._place].clone()
             return others
         except Exception:
             return None
 
     def _mixing(self, others: torch.Tensor) -> Optional[Tuple[str, torch.nn.Module]]:
         """The module that mixes records, and its name; None if none is seen to."""
-        found, left = self._rows(self._first), _Bits(self._model)
+        found, left = self._rows(self._first), Bits(cuda_devices(self._model))
         changed = self._rows(others)
         if self._examples < 2 or self._same(found, changed):
             return None
-        if self._bits is not None and left != _Bits(self._model):  # of eval mode, repeats tell
+        if self._bits is not None and left != Bits(cuda_devices(self._model)):  # of eval mode, repeats tell
             return None
         wanted = self._by_record()
         if self._same(found, changed, wanted):
@@ -199,7 +202,7 @@ class _Trial:
         held = [(part.__dict__, dict(part.__dict__)) for part in modules]
         buffers = [(part._buffers, key, buffer, buffer.detach().clone()) for part in modules
                    for key, buffer in part._buffers.items() if buffer is not None]
-        bits, alone = _Bits(self._model), threading.active_count() == 1
+        bits, alone = Bits(cuda_devices(self._model)), threading.active_count() == 1
         self._bits = bits if training else None
         try:
             for part in modules:
@@ -288,40 +291,3 @@ class _Trial:
                 return next((name, part) for name, part in self._model.named_modules()
                             if part is one.module)
         return "", self._model
-
-
-class _Bits:
-    """Where the streams are of the random bits that passes take from."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        self._numpy = sys.modules.get("numpy")
-        self._devices = sorted({parameter.device for parameter in model.parameters()
-                                if parameter.is_cuda}, key=str)
-        self._python, self._torch = random.getstate(), torch.get_rng_state()
-        self._arrays = None if self._numpy is None else self._numpy.random.get_state()
-        self._cuda = [torch.cuda.get_rng_state(device) for device in self._devices]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Bits) and self._python == other._python and (
-            pickle.dumps(self._arrays) == pickle.dumps(other._arrays)) and all(map(
-                torch.equal, [self._torch] + self._cuda, [other._torch] + other._cuda))
-
-    def put_back(self) -> None:
-        random.setstate(self._python)
-        torch.set_rng_state(self._torch)
-        if self._numpy is not None:
-            self._numpy.random.set_state(self._arrays)
-        for device, state in zip(self._devices, self._cuda):
-            torch.cuda.set_rng_state(state, device)
-
-
-def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors of an output, whatever holds them."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from tensors(part)
-    elif callable(getattr(value, "values", None)):
-        for part in value.values():
-            yield from tensors(part)
