@@ -42,7 +42,8 @@ from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
 from .torch import guards
 from .torch.batches import BatchSampler, refuse_repeats
 from .torch.optimizer import keep_from_stepping_alone
-from .torch.trial import Tried
+from .torch.tape import batch_is_given
+from .torch.trial import Looks, Tried
 
 MECHANISM = "dpledger"
 
@@ -278,12 +279,13 @@ def _watched(loader: Any) -> Any:
     kind = type(loader)
 
     def iterate(self: Any) -> Iterator[Any]:
-        samples = self.batch_sampler
+        samples, looks = self.batch_sampler, Looks()
         begun = samples.begin(watched=True)
         for sample in begun.again:
             batch = self.collate_fn([self.dataset[record] for record in sample.records])
             begun.drawn.append(sample)
             samples.hand_over(begun)
+            batch_is_given(batch, looks.at_next())
             yield batch
         samples.watched = begun
         # which, with workers, iterates over the sampler twice, and drops the first
@@ -291,6 +293,7 @@ def _watched(loader: Any) -> Any:
         samples.watched = None
         for batch in batches:
             samples.hand_over(begun)
+            batch_is_given(batch, looks.at_next())
             yield batch
         begun.ended = True
     watched = copy.copy(loader)

@@ -123,6 +123,95 @@ class Losses(unittest.TestCase):
         self.assertIsNotNone(self.refused(lambda o, y: o.norm()))
 
 
+def mixed_up(x, y, lengths):
+    others = torch.randperm(len(x))
+    return 0.7 * x + 0.3 * x[others]
+
+
+def cut_and_mixed(x, y, lengths):
+    found = x.clone()
+    found[:, :2] = x[torch.randperm(len(x)), :2]
+    return found
+
+
+def centred_in_place(x, y, lengths):
+    return x.sub_(x.mean(0))
+
+
+def turned_in_place(x, y, lengths):
+    return x.mul_(torch.where(torch.rand(len(x), 1) < 0.5, -1.0, 1.0))
+
+
+def cut_to_the_longest(x, y, lengths):
+    found = x.clone()
+    found[:, int(lengths.max()):] = 0
+    return found
+
+
+# What a loop makes of a batch before a model is given it, and whether a row is of several records.
+BATCHES = {
+    "itself": (lambda x, y, lengths: x, False),
+    "sorted by lengths": (lambda x, y, lengths: x[lengths.argsort(descending=True)], False),
+    "in another order": (lambda x, y, lengths: x[torch.randperm(len(x))], False),
+    "with noise": (lambda x, y, lengths: x + torch.randn_like(x), False),
+    "dropped out": (lambda x, y, lengths: x * (torch.rand_like(x) > 0.1), False),
+    "turned in place": (turned_in_place, False),
+    "rows of length one": (lambda x, y, lengths: F.normalize(x), False),
+    "with labels": (lambda x, y, lengths: x + F.one_hot(y, 4), False),
+    "cut to the longest": (cut_to_the_longest, False),
+    "mixed up": (mixed_up, True),
+    "cut and mixed": (cut_and_mixed, True),
+    "centred in place": (centred_in_place, True),
+    "less the one before": (lambda x, y, lengths: x - x.roll(1, 0), True),
+    "half of another": (lambda x, y, lengths: torch.cat([x[:, :2], x.flip(0)[:, 2:]], 1), True),
+    "with another's label": (lambda x, y, lengths: x + F.one_hot(y.flip(0), 4), True),
+    "by the largest": (lambda x, y, lengths: x / x.abs().max(), True),
+}
+
+
+class Batches(support.WithPath):
+    def test_rows_of_several_records_are_refused_before_a_weight_moves(self):
+        torch.manual_seed(5)
+        records = torch.utils.data.TensorDataset(torch.randn(12, 4), torch.arange(12) % 3,
+                                                 torch.arange(12) % 4 + 1)
+        for name, (function, mixes) in BATCHES.items():
+            with self.subTest(name), dpledger.Recorder(
+                    path=str(self.folder / name), dataset="d", unit="record") as ledger:
+                model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(12, steps=3)
+                optimizer = exact.PrivateOptimizer(
+                    torch.optim.SGD(model.parameters(), lr=0.1), recorder=ledger, sampler=sampler,
+                    noise_multiplier=1.0, max_grad_norm=1.0)
+                self.addCleanup(exact.per_example(model, loss_reduction="sum"))
+                before, words = model.weight.detach().clone(), ""
+                try:
+                    for x, y, lengths in exact.data_loader(records, sampler):
+                        loss = model(function(x, y, lengths)).square().sum()
+                        optimizer.zero_grad()
+                        loss.backward()
+                        optimizer.step()
+                except dpledger.InvalidArgument as refused:
+                    words = str(refused)
+                self.assertEqual("is given rows that are made of several records" in words, mixes,
+                                 words)
+                self.assertEqual(torch.equal(model.weight, before), mixes)
+
+    def test_two_passes_are_of_the_same_records(self):
+        # Of another library the rows of both are added: a record was in two of them.
+        for name, other, mixes in (("itself", lambda x: x * 2, False),
+                                   ("turned around", lambda x: x.flip(0), True)):
+            with self.subTest(name):
+                model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(12, steps=1)
+                self.addCleanup(guards.watch(model))
+                (x,), = exact.data_loader(torch.utils.data.TensorDataset(torch.randn(12, 4)),
+                                          sampler)
+                words = ""
+                try:
+                    (model(x).square().sum() + model(other(x)).square().sum()).backward()
+                except dpledger.InvalidArgument as refused:
+                    words = str(refused)
+                self.assertEqual("made of several records (flip)" in words, mixes, words)
+
+
 class Outputs(unittest.TestCase):
     def test_tensors_of_any_output_are_found(self):
         Scores = collections.namedtuple("Scores", "values actions")

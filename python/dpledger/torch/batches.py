@@ -15,7 +15,7 @@ from ..messages import (DisjointBatches, FullBatch, Poisson, RandomAllocation, S
                         WithoutReplacement)
 from ..recorder import Recorder, Sampler, _recorder_or_none
 from . import tape
-from .functional import tensors
+from .trial import Looks
 
 
 class Draw(NamedTuple):
@@ -437,6 +437,7 @@ class _Delivered:
 
     def __init__(self, batches: Any, running: Any) -> None:
         self._batches, self._running, self._failed = batches, running, False
+        self._looks = Looks()
 
     def __iter__(self) -> _Delivered:
         return self
@@ -457,8 +458,7 @@ class _Delivered:
             self._failed = True
             raise
         self._running.delivered()
-        for tensor in tensors(batch):
-            tape.mark(tensor)
+        tape.batch_is_given(batch, self._looks.at_next())
         return batch
 
 

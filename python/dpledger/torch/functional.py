@@ -75,20 +75,15 @@ class Surroundings:
             yield
 
 
-def cuda_devices(model: torch.nn.Module) -> List[torch.device]:
-    """On which a model's parameters are."""
-    return sorted({parameter.device for parameter in model.parameters() if parameter.is_cuda},
-                  key=str)
-
-
 class Bits:
     """Where the streams are of the random bits that passes take from."""
 
-    def __init__(self, devices: Sequence[torch.device]) -> None:
-        self._numpy, self.devices = sys.modules.get("numpy"), devices
+    def __init__(self) -> None:
+        self._numpy = sys.modules.get("numpy")
+        self._devices = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
         self._python, self._torch = random.getstate(), torch.get_rng_state()
         self._arrays = None if self._numpy is None else self._numpy.random.get_state()
-        self._cuda = [torch.cuda.get_rng_state(device) for device in devices]
+        self._cuda = [torch.cuda.get_rng_state(device) for device in self._devices]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bits) and self._python == other._python and (
@@ -100,7 +95,7 @@ class Bits:
         torch.set_rng_state(self._torch)
         if self._numpy is not None:
             self._numpy.random.set_state(self._arrays)
-        for device, state in zip(self.devices, self._cuda):
+        for device, state in zip(self._devices, self._cuda):
             torch.cuda.set_rng_state(state, device)
 
 

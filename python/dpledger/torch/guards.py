@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set,
 import torch
 
 from ..errors import InvalidArgument, WrongType
-from . import functional, losses, tape, trial
+from . import beside, functional, losses, tape, trial
 
 class _Entered:
     """A hook before forward passes. Where it is copied or saved with its model it does nothing:
@@ -60,7 +60,7 @@ class Watch:
         self._model = weakref.ref(model)
         self.users, self.public = 0, set()  # type: int, Set[str]
         self._factors: Dict[int, float] = {}
-        self._earlier, self._tape = tape.Earlier(), None  # type: tape.Earlier, Optional[tape.Tape]
+        self._earlier, self._tape = beside.Earlier(), None  # type: Any, Optional[tape.Tape]
         self.loss_reduction: Optional[str] = None
         # Of the forward pass that is going on.
         self.before: Optional[_States] = None
@@ -117,6 +117,14 @@ class Watch:
                 (table, of_buffers) for pair in tables for of_buffers, table in enumerate(pair)
                 if table]
             self._copies = {}
+        with functional.again():  # of which no tape notes anything
+            self.before = self._states()
+        if part is model and self.before is not None:
+            self._begin_tape(given)
+
+    def _states(self) -> Optional[_States]:
+        """Those of all parameters and buffers; None of the tensors that torch.func has in their
+        places: it refuses writes to shared ones itself."""
         before: List[Any] = []
         for table, of_buffers in self._tables:
             for key, tensor in table.items():
@@ -129,20 +137,18 @@ class Watch:
                                                            tensor.detach().clone())
                     before.append((table, key, tensor, copy[1], copy[2]))
                 elif type(tensor) is torch.Tensor:
-                    # torch.func has its own tensors there, and refuses writes to shared ones itself
-                    return
+                    return None
                 else:
                     before.append((table, key, tensor, _version(tensor),
                                    tensor.detach().clone() if self._by_value else None))
-        self.before = before
-        if part is model:
-            self._begin_tape(model, given)
+        return before
 
-    def _begin_tape(self, model: torch.nn.Module, given: Any) -> None:
+    def _begin_tape(self, given: Any) -> None:
         if self._tape is not None and self._tape.is_used:
             self.end_tape()
-        if self._tape is None and self._by_value and torch.is_grad_enabled():
-            self._tape = tape.Tape.begun(model, self._earlier)
+        delivered = tape.delivered(is_wanted=self._tape is None and torch.is_grad_enabled())
+        if self._tape is None and torch.is_grad_enabled():
+            self._tape = delivered or (tape.Tape.begun() if self._by_value else None)
         if self._tape is not None:
             self._tape.pass_begins(given)
 
@@ -153,12 +159,19 @@ class Watch:
         self.check()
         noted = self._tape
         found = [] if noted is None else noted.pass_ends(output)
+        mixed = None if noted is None else beside.inputs_mix(noted)
+        if mixed is not None:
+            raise InvalidArgument(
+                "model: is given rows that are made of several records%s: one of them would move "
+                "the others' gradients, and no clip norm would bound it. Give it each record by "
+                "itself: mix within one record, or with public data"
+                % (" (%s)" % mixed if mixed else ""), field="model")
         if noted is None and self._by_value:
             found = [tensor for tensor in functional.tensors(output) if tensor.requires_grad]
         for place, tensor in enumerate(found, 0 if noted is None else len(noted.outputs) - len(
                 found)):
             tensor.register_hook(losses.Check(self.loss_reduction, tensor, self._factors, noted,
-                                              place))
+                                              place, self._earlier))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""

@@ -59,10 +59,11 @@ def per_example(model: torch.nn.Module, *, loss_reduction: str = "mean") -> Call
 
     A layer that would take something else for an example is refused by name, here or in the model's
     first call. So are a model that mixes records, which is called twice more for that, in eval mode
-    and without gradients, in steps 1, 2, 4, 8 and so on; a loss that is seen to mix them, or to be
-    reduced otherwise; and state that a forward pass writes into the model. Called again, it takes
-    the place of the call before. Copies of the model (copy.deepcopy, torch.save) have hooks of
-    their own, and are watched from their first pass on. Returns what takes the hooks off again.
+    and without gradients, in the first 8 steps and some later ones; what is made of several records
+    before it, and a loss that is seen to mix them, in the same steps, or to be reduced otherwise;
+    and state that a forward pass writes into the model. Called again, it takes the place of the
+    call before. Copies of the model (copy.deepcopy, torch.save) have hooks of their own, and are
+    watched from their first pass on. Returns what takes the hooks off again.
     """
     if loss_reduction not in ("mean", "sum"):
         raise InvalidArgument('loss_reduction: must be "mean" or "sum", got %r' % (loss_reduction,),

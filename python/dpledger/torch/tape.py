@@ -1,13 +1,9 @@
-"""What a loop makes of a model's outputs, made again beside other records.
+"""Operations of torch that a loop makes of a batch, noted with what they were given, and made again
+on other tensors.
 
-From a pass of a watched model to the backward pass behind it, the operations of torch are noted,
-with what they were given. Made again on outputs whose other rows are another record's, and with
-that record's labels and masks, a loss must give a record the same gradient: so a loss that takes
-records together shows, however it is written, and so does a mean over what the batch's labels,
-weights or masks leave of it.
-
-Nothing is said where a loss cannot be made again as it was: of operations that torch does not show,
-of numbers that were taken out of tensors and changed, of random bits that another thread draws too.
+A tape is of one batch: from where a loader hands it on, or a pass of a watched model begins, to the
+backward pass behind it. Of the pass itself only what follows the last layer whose rows are taken is
+kept, and only where the model gives its loss.
 """
 from __future__ import annotations
 
@@ -23,24 +19,6 @@ from . import functional
 
 MOST_CALLS = 10000  # of operations that are noted
 _MOST_LAYERS = 4  # whose outputs are kept of a model that gives its loss alone
-_MARK = "of_records"  # an attribute of tensors
-# By what outputs in others' places are multiplied: what is chosen of all is another one then.
-_SCALES = (1.0, 8.0, -8.0, 0.125)
-
-
-class Found(NamedTuple):
-    """How a record's gradient is another one beside other records."""
-
-    operation: str  # the first that gives the record something else; empty where none is seen to
-    by_factor: bool  # it is longer or shorter, and only beside other labels or masks
-
-
-class Earlier:
-    """What tensors were like that no operation gave, of one model's tape before: those that are as
-    long as each batch, and change, are of records. Others may be as long by chance."""
-
-    def __init__(self) -> None:
-        self.leaves: Dict[int, Tuple[Any, ...]] = {}
 
 
 class _Call(NamedTuple):
@@ -52,77 +30,75 @@ class _Call(NamedTuple):
     has_gradients: bool
 
 
-class Tape(dispatch.TorchDispatchMode):  # type: ignore[misc]
-    """Of one model, from a pass to the backward pass behind it."""
+class Tape:
+    """Of one batch."""
 
-    def __init__(self, model: torch.nn.Module, earlier: Earlier) -> None:
-        super().__init__()
-        self.outputs: List[torch.Tensor] = []  # with records in their rows, where the tape begins
+    def __init__(self) -> None:
         self.has_ended, self.is_used = False, False
-        self._earlier, self._bits, self._thread = earlier, functional.Bits(
-            functional.cuda_devices(model)), threading.get_ident()
+        # Copies of a loader's tensors, which a loop may write, and how often they were written.
+        self.batch: Dict[int, Tuple[torch.Tensor, int]] = {}
+        self.inputs: List[torch.Tensor] = []  # of the model
+        self.outputs: List[torch.Tensor] = []  # with records in their rows
+        self.examples = self._examples_now = 0  # of passes, and of the one that is going on
+        self.leaves: List[torch.Tensor] = []  # that no operation of those read gave
         self._fails = False
-        self._examples = 0
-        self._first: Optional[int] = None  # how many records the pass that is going on has
-        self._given: List[torch.Tensor] = []  # to the model
+        self._bits, self._thread = functional.Bits(), threading.get_ident()
+        self._calls: List[_Call] = []
         self._before = 0  # calls before the pass that is going on
         self._layers: List[torch.Tensor] = []  # outputs of that pass's layers
-        self._calls: List[_Call] = []
-        # Once there is a loss: what none of its calls gave.
-        self._leaves: Dict[int, torch.Tensor] = {}
+        self._read: List[_Call] = []
 
     # ---- Noting ----
 
     @staticmethod
-    def begun(model: torch.nn.Module, earlier: Earlier) -> Optional[Tape]:
+    def begun() -> Optional[Tape]:
         """A new one; None within another mode, which might end before it and take it along."""
-        found = Tape(model, earlier)
-        return found if _put_on(found) else None
+        if not _running.is_noted():
+            return None
+        _running.tapes.append(Tape())
+        return _running.tapes[-1]
 
     def forget(self) -> None:
         """What it noted; and it notes nothing more."""
-        self.has_ended = True
-        self.outputs, self._given, self._layers, self._calls, self._leaves = [], [], [], [], {}
+        self.has_ended, self.batch = True, {}
+        self.inputs, self.outputs, self.leaves, self._layers = [], [], [], []
+        self._calls, self._read = [], []
 
     def end(self) -> None:
         """The same, and operations run without it."""
         self.forget()
-        if self._thread == threading.get_ident() and not _running.operations:
-            _modes_left()
+        if self._thread == threading.get_ident():
+            _running.tapes = [tape for tape in _running.tapes if not tape.has_ended]
+            if not _running.tapes:
+                _running.end()
 
-    def __torch_dispatch__(self, operation: Any, types: Any, arguments: Any = (),
-                           named: Optional[Dict[str, Any]] = None) -> Any:
-        named = named or {}
-        if self.has_ended or self.is_used or self._fails or functional.running():
-            return operation(*arguments, **named)
-        given, shape = tree_flatten((arguments, named))
-        versions = [_version(each) for each in given]
-        # Bits of a generator are the caller's.
-        self._fails |= any(isinstance(each, torch.Generator) for each in given)
-        _running.operations += 1
-        try:
-            found = operation(*arguments, **named)
-        finally:
-            _running.operations -= 1
-        gave = list(functional.tensors(found))
-        if gave and not self.has_ended:
-            self._fails |= len(self._calls) >= MOST_CALLS
-            self._calls.append(_Call(operation, given, versions, shape, gave,
-                                     torch.is_grad_enabled()))
-        return found
+    def notes(self, call: _Call) -> None:
+        if not self.has_ended and not self.is_used and not self._fails:
+            # Bits of a generator are the caller's.
+            self._fails = len(self._calls) >= MOST_CALLS or any(
+                isinstance(each, torch.Generator) for each in call.given)
+            self._calls.append(call)
+
+    def is_given(self, batch: Any) -> None:
+        """Tensors of a loader, which have something of each record in their rows."""
+        with functional.again():
+            for each in functional.tensors(batch):
+                if each.dim():
+                    self.batch[id(each)] = each.detach().clone(), _version(each)
 
     def pass_begins(self, given: Any) -> None:
-        """A pass of the model: what is noted of it counts only where it gives a loss."""
-        self._before, self._layers, self._first = len(self._calls), [], None
+        """A pass of the model."""
+        self._before, self._layers, self._examples_now = len(self._calls), [], 0
         _running.tape = self
-        self.is_given(given)
+        self.model_is_given(given)
 
-    def is_given(self, arguments: Any) -> None:
+    def model_is_given(self, arguments: Any) -> None:
         """Arguments of that pass; records are in the rows of the first with a dimension."""
+        known = set(map(id, self.inputs))
         for each in functional.tensors(arguments):
-            self._given.append(each)
-            if self._first is None and each.dim():
-                self._first = len(each)
+            if each.dim():
+                self._examples_now = self._examples_now or len(each)
+                self.inputs += [each] if id(each) not in known else []
 
     def layer_gave(self, output: torch.Tensor) -> None:
         """Within a pass: an output with records in its rows."""
@@ -131,157 +107,105 @@ class Tape(dispatch.TorchDispatchMode):  # type: ignore[misc]
 
     def pass_ends(self, output: Any) -> List[torch.Tensor]:
         """The outputs with records in their rows of which the rest is made."""
-        _running.tape, examples = None, self._first or 0
+        _running.tape = None
+        self._fails |= self.examples not in (0, self._examples_now)
+        self.examples = self._examples_now
         found = [each for each in functional.tensors(output) if each.requires_grad]
-        if all(each.dim() and len(each) == examples for each in found):
+        if all(each.dim() and len(each) == self.examples for each in found):
             del self._calls[self._before:]
         else:  # a loss, perhaps
             found = self._layers
         found = [each for each in found
-                 if each.requires_grad and each.dim() and len(each) == examples]
-        self._fails |= bool(self.outputs) and examples != self._examples
-        self._examples, self._layers = examples, []
+                 if each.requires_grad and each.dim() and len(each) == self.examples]
         self.outputs += found
         return found
 
     # ---- Making it again ----
 
-    def mixes(self, losses: Sequence[torch.Tensor], place: int,
-              gradient: torch.Tensor) -> Optional[Found]:
-        """How the gradient of `losses` by the output in a place depends, for some record, on other
-        records; None where it is not seen to."""
-        self.is_used = True
-        if self.has_ended or self._fails or self._examples < 2 or not self._read(losses):
-            return None
-        sizes = gradient.detach().reshape(self._examples, -1).double().norm(dim=1)
-        if not bool(torch.isfinite(sizes).all()) or not bool((sizes > 0).any()):
-            return None
-        bits, alone = functional.Bits(self._bits.devices), threading.active_count() == 1
+    def reads_to(self, losses: Sequence[torch.Tensor]) -> bool:
+        """Whether what some losses are made of can be made again, from the outputs: it is as it
+        was."""
+        ends = set(map(id, losses))
+        return self._reads(1 + max((number for number, call in enumerate(self._calls)
+                                    if any(id(each) in ends for each in call.gave)), default=-1),
+                           self.outputs)
+
+    def reads_to_pass(self) -> bool:
+        """The same of what was made before the last pass."""
+        return self._reads(self._before, [])
+
+    def _reads(self, count: int, within: List[torch.Tensor]) -> bool:
+        self._read, self.leaves = [], list(within)
+        if self.has_ended or self._fails or not count:
+            return False
+        leaves, made = set(map(id, within)), set()  # type: Set[int], Set[Any]
+        for call in self._calls[:count]:
+            for each, version in zip(call.given, call.versions):
+                if not isinstance(each, torch.Tensor) or id(each) in leaves or id(each) in made:
+                    continue
+                if id(each) in self.batch or _region(each) not in made:
+                    leaves.add(id(each))
+                    self.leaves.append(each)
+                    if version != self.batch.get(id(each), (each, _version(each)))[1]:
+                        return False
+            made.update(key for each in call.gave if id(each) not in leaves
+                        for key in (id(each), _region(each)))
+        self._read = self._calls[:count]
+        return True
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[None]:
+        """While operations are made again: nothing is noted, and no bits are drawn."""
+        bits, alone = functional.Bits(), threading.active_count() == 1
         try:
             with functional.again():
-                return self._compared(losses, place, gradient.detach(), sizes)
+                yield
         finally:
             if alone:  # others draw from the same streams
                 bits.put_back()
 
-    def _read(self, losses: Sequence[torch.Tensor]) -> bool:
-        """Leaves the calls up to the losses, and finds what they were given besides; whether that
-        is as it was."""
-        wanted = set(map(id, losses))
-        last = max((number for number, call in enumerate(self._calls)
-                    if any(id(each) in wanted for each in call.gave)), default=-1)
-        del self._calls[last + 1:]
-        self._leaves = {id(each): each for each in self.outputs}
-        made: Set[Any] = set()
-        for call in self._calls:
-            for each, version in zip(call.given, call.versions):
-                if isinstance(each, torch.Tensor) and id(each) not in made and (
-                        _region(each) not in made or id(each) in self._leaves):
-                    self._leaves[id(each)] = each
-                    if _version(each) != version:
-                        return False
-            for each in call.gave:
-                if id(each) not in self._leaves:
-                    made.update((id(each), _region(each)))
-        return last >= 0
-
-    def _compared(self, losses: Sequence[torch.Tensor], place: int, gradient: torch.Tensor,
-                  sizes: torch.Tensor) -> Optional[Found]:
-        again = self._again(losses, place, {})
-        if again is None or not self._same(again, gradient):
-            return None
-        labels = self._labels()
-        for record, instead, has_labels in self._others(labels, place, gradient, sizes):
-            changed = self._again(losses, place, instead)
-            if changed is None or self._same(changed[record], gradient[record]):
-                continue
-            if not has_labels:
-                return Found(self._where(losses, place, instead, record), False)
-            # By a factor: else a label may be one of several (where a record's begin, say).
-            if self._same(*(row / row.norm() for row in (changed[record], gradient[record]))):
-                return Found("", True)
-        return None
-
-    def _others(self, labels: List[torch.Tensor], place: int, gradient: torch.Tensor,
-                sizes: torch.Tensor) -> Iterator[Tuple[int, Dict[int, torch.Tensor], bool]]:
-        """A record, what stands for the tensors that have others, and whether labels are among
-        them. The record is that with the largest gradient, or the smallest that has one."""
-        most, least = int(sizes.argmax()), int(sizes.masked_fill(sizes == 0, torch.inf).argmin())
-        pairs = ((most, most), (most, least), (least, most))
-        for record, other in pairs:
-            for scale in _SCALES if record == other else _SCALES[:1]:
-                yield record, {id(each): _beside(each, record, each.detach()[other] * scale)
-                               for each in self.outputs}, False
-        output = self.outputs[place].detach()
-        for scale in (8.0, -8.0):  # all others' losses become larger, or smaller
-            far = output + gradient * (scale * output.norm() / gradient.norm())
-            yield most, {id(self.outputs[place]): _beside(output, most, far.to(output.dtype))}, False
-        for record, other in pairs if labels else ():
-            yield record, {id(each): _beside(each, record, each.detach()[other])
-                           for each in self.outputs + labels}, True
-
-    def _labels(self) -> List[torch.Tensor]:
-        """Tensors that no operation gave and that have something of each record in its row."""
-        found, before = [], self._earlier.leaves
-        self._earlier.leaves = {}
-        given, outputs = set(map(id, self._given)), set(map(id, self.outputs))
-        for number, each in enumerate(self._leaves.values()):
-            if (id(each) in outputs or each.requires_grad or each.is_complex() or not each.dim()
-                    or len(each) != self._examples or each.shape[1:2] == each.shape[:1]):
-                continue
-            wide = each.detach().double().flatten()
-            whole = not each.is_floating_point()
-            if whole and len(wide) > 1 and len(wide.unique()) == len(wide):
-                continue  # places, perhaps, of records
-            now = self._earlier.leaves[number] = (
-                each.dtype, each.shape[1:], len(each), float(wide.sum()),
-                float((wide * torch.arange(len(wide), device=wide.device)).sum()))
-            earlier = before.get(number)
-            if (whole or id(each) in given or getattr(each, _MARK, False)
-                    or earlier is not None and earlier[:2] == now[:2] and earlier[2:] != now[2:]):
-                found.append(each)
-        return found
-
-    def _again(self, losses: Sequence[torch.Tensor], place: int, instead: Dict[int, torch.Tensor],
-               rows: Optional[List[Tuple[str, torch.Tensor]]] = None) -> Optional[torch.Tensor]:
-        """The gradient of an output, with others in the places of some tensors; and in `rows` what
+    def made_again(self, instead: Dict[int, torch.Tensor],
+                   rows: Optional[List[Tuple[str, torch.Tensor]]] = None) -> Optional[Values]:
+        """What was read, with others in the places of some leaves, by their ids; and in `rows` what
         each operation gives for all records. None if it fails."""
-        values = _Values()
+        values = Values()
         try:
             if threading.active_count() == 1:
                 self._bits.put_back()
-            for each in self._leaves.values():  # clones, so that nothing of the loop's is written
-                values.put(each, instead.get(id(each), each).detach().clone().requires_grad_(
-                    each.requires_grad), by_region=False)
+            for each in self.leaves:  # clones, so that nothing of the loop's is written
+                value = instead.get(id(each), self.batch.get(id(each), (each, 0))[0])
+                values.put(each, value.detach().clone().requires_grad_(each.requires_grad),
+                           by_region=False)
+            leaves = set(map(id, self.leaves))
             with _autocast_off():
-                for call in self._calls:
+                for call in self._read:
                     positional, named = tree_unflatten(
                         [values.of(each) if isinstance(each, torch.Tensor) else each
                          for each in call.given], call.shape)
                     with torch.set_grad_enabled(call.has_gradients):
                         found = call.operation(*positional, **named)
                     for old, new in zip(call.gave, functional.tensors(found)):
-                        if id(old) not in self._leaves:  # that it gave back
+                        if id(old) not in leaves:  # that it gave back
                             values.put(old, new)
-                        if rows is not None and new.dim() and len(new) == self._examples:
-                            rows.append((_name(call.operation), new.detach().clone()))
-            return torch.autograd.grad([values.of(loss) for loss in losses],
-                                       values.of(self.outputs[place]))[0]
+                        if rows is not None and new.dim() and len(new) == self.examples:
+                            rows.append((str(call.operation).split(".")[1], new.detach().clone()))
         except Exception:  # what it is made of is of another kind, or was freed
             return None
+        return values
 
-    def _where(self, losses: Sequence[torch.Tensor], place: int, instead: Dict[int, torch.Tensor],
-               record: int) -> str:
-        first: List[Tuple[str, torch.Tensor]] = []
-        other: List[Tuple[str, torch.Tensor]] = []
-        self._again(losses, place, {}, first)
-        self._again(losses, place, instead, other)
-        return next((name for (name, one), (_, two) in zip(first, other)
-                     if not self._same(one[record], two[record])), "")
+    def first_to_differ(self, instead: Dict[int, torch.Tensor], record: int) -> str:
+        """The name of the first operation that gives a record something else; empty where what they
+        give has no records in its rows."""
+        one: List[Tuple[str, torch.Tensor]] = []
+        two: List[Tuple[str, torch.Tensor]] = []
+        self.made_again({}, one)
+        self.made_again(instead, two)
+        return next((name for (name, a), (_, b) in zip(one, two)
+                     if not self.alike(a[record], b[record])), "")
 
-    def _same(self, one: torch.Tensor, other: torch.Tensor) -> bool:
+    def alike(self, one: torch.Tensor, other: torch.Tensor) -> bool:
         """Equal but for rounding."""
-        kinds = {torch.float32} | {each.dtype for call in self._calls for each in call.gave
+        kinds = {torch.float32} | {each.dtype for call in self._read for each in call.gave
                                    if each.is_floating_point()}
         near = max(torch.finfo(kind).eps for kind in kinds) ** 0.5
         a, b = one.detach().double(), other.detach().double()
@@ -289,9 +213,10 @@ class Tape(dispatch.TorchDispatchMode):  # type: ignore[misc]
             (a - b).abs().max() <= near * a.abs().max() if a.numel() else True)
 
 
-class _Values:
-    """What stands for tensors when calls are made again. Autograd gives views as copies, which are
-    known by their region of memory alone; and what is detached has the region of what is not."""
+class Values:
+    """What stands for tensors when operations are made again. Autograd gives views as copies, which
+    are known by their region of memory alone; and what is detached has the region of what is
+    not."""
 
     def __init__(self) -> None:
         self._by_id: Dict[int, torch.Tensor] = {}
@@ -303,10 +228,15 @@ class _Values:
             self._by_region.setdefault(_region(tensor), []).append(value)
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        found = self._by_id.get(id(tensor))
-        if found is not None:
+        found = self.get(tensor)
+        if found is None:
+            raise KeyError("a tensor that nothing gave")
+        return found
+
+    def get(self, tensor: torch.Tensor) -> Optional[torch.Tensor]:
+        found, there = self._by_id.get(id(tensor)), self._by_region.get(_region(tensor))
+        if found is not None or there is None:
             return found
-        there = self._by_region[_region(tensor)]
         alike = [value for value in there if value.requires_grad == tensor.requires_grad]
         return alike[-1] if alike else there[-1].detach()
 
@@ -315,26 +245,9 @@ def _region(tensor: torch.Tensor) -> Any:
     return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 
-def mark(tensor: torch.Tensor) -> None:
-    """Says that something of each record is in its row of a tensor."""
-    setattr(tensor, _MARK, True)
-
-
-def _beside(tensor: torch.Tensor, record: int, others: torch.Tensor) -> torch.Tensor:
-    """A copy with others in the places of all records but one."""
-    found = tensor.detach().clone()
-    found[:] = others
-    found[record] = tensor.detach()[record]
-    return found
-
-
 def _version(value: Any) -> int:
     """How often a tensor was written, where that is counted."""
     return value._version if isinstance(value, torch.Tensor) and not value.is_inference() else 0
-
-
-def _name(operation: Any) -> str:
-    return str(operation).split(".")[1]
 
 
 @contextlib.contextmanager
@@ -346,40 +259,86 @@ def _autocast_off() -> Iterator[None]:
         yield
 
 
+# ---- Of a thread ----
+
+class _Mode(dispatch.TorchDispatchMode):  # type: ignore[misc]
+    """Notes what operations a thread makes."""
+
+    def __torch_dispatch__(self, operation: Any, types: Any, arguments: Any = (),
+                           named: Optional[Dict[str, Any]] = None) -> Any:
+        named = named or {}
+        if functional.running() or all(tape.has_ended or tape.is_used for tape in _running.tapes):
+            return operation(*arguments, **named)
+        given, shape = tree_flatten((arguments, named))
+        versions = [_version(each) for each in given]
+        _running.operations += 1
+        try:
+            found = operation(*arguments, **named)
+        finally:
+            _running.operations -= 1
+        gave = list(functional.tensors(found))
+        if gave:
+            call = _Call(operation, given, versions, shape, gave, torch.is_grad_enabled())
+            for tape in _running.tapes:
+                tape.notes(call)
+        return found
+
+
 # Torch 1.13 has one mode beneath a stack of Python's, which an interrupt may leave broken.
 _BENEATH = getattr(torch._C, "_set_torch_dispatch_mode", None)
-
-
-def _put_on(tape: Tape) -> bool:
-    """Whether it could be: not within other modes."""
-    if _running.operations or not all(isinstance(mode, Tape) for mode in _modes_left()):
-        return False
-    (_BENEATH or dispatch._push_mode)(tape)
-    return True
-
-
-def _modes_left() -> List[Any]:
-    """Takes off the tapes that note nothing more; gives the other modes."""
-    modes = []
-    while torch._C._len_torch_dispatch_stack():
-        modes.append(dispatch._pop_mode())
-    left = [mode for mode in reversed(modes)
-            if not (isinstance(mode, Tape) and (mode.has_ended or mode.is_used))]
-    for mode in left:
-        dispatch._push_mode(mode)
-    if _BENEATH is not None and not left:
-        _BENEATH(None)
-    return left
 
 
 class _Running(threading.local):
     """What is going on in a thread."""
 
-    tape: Optional[Tape] = None  # of which a pass is
-    operations = 0  # beneath tapes: what modes are on is not to be changed
+    def __init__(self) -> None:
+        self.delivered: Optional[Tape] = None  # that no pass has yet
+        self.tape: Optional[Tape] = None  # of which a pass is
+        self.tapes: List[Tape] = []
+        self.operations = 0  # that are being noted: the mode cannot be taken off then
+        self._mode = _Mode()
+
+    def is_noted(self) -> bool:
+        """Whether operations are noted, from now on if they were not."""
+        others = torch._C._len_torch_dispatch_stack()
+        if self.operations or (others and _BENEATH is not None):
+            return False
+        if _BENEATH is not None:
+            _BENEATH(self._mode)
+        elif others == 0:
+            dispatch._push_mode(self._mode)
+        return others == 0 or self._mode in dispatch._get_current_dispatch_mode_stack()
+
+    def end(self) -> None:
+        others = torch._C._len_torch_dispatch_stack()
+        if self.operations:
+            return
+        if _BENEATH is not None:
+            if not others:
+                _BENEATH(None)
+        elif others and dispatch._get_current_dispatch_mode() is self._mode:
+            dispatch._pop_mode()
 
 
 _running = _Running()
+
+
+def batch_is_given(batch: Any, is_looked_at: bool) -> None:
+    """A loader hands on a batch: its tape begins, if it is looked at."""
+    delivered()
+    if is_looked_at and torch.is_grad_enabled():
+        _running.delivered = Tape.begun()
+        if _running.delivered is not None:
+            _running.delivered.is_given(batch)
+
+
+def delivered(is_wanted: bool = False) -> Optional[Tape]:
+    """That tape, for a pass; ended, if it is not wanted."""
+    found, _running.delivered = _running.delivered, None
+    if found is not None and (not is_wanted or found.has_ended):
+        found.end()
+        return None
+    return found
 
 
 def layer_gave(output: torch.Tensor) -> None:
@@ -389,6 +348,6 @@ def layer_gave(output: torch.Tensor) -> None:
 
 
 def model_is_given(arguments: Any) -> None:
-    """See Tape.is_given."""
+    """See Tape."""
     if _running.tape is not None and not functional.running():
-        _running.tape.is_given(arguments)
+        _running.tape.model_is_given(arguments)

@@ -19,7 +19,7 @@ import torch
 
 from ..errors import InvalidArgument
 from . import tape
-from .functional import (Bits, Surroundings, again, cuda_devices, running, split, tensors)
+from .functional import (Bits, Surroundings, again, running, split, tensors)
 from .layers import called
 
 _Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
@@ -179,11 +179,11 @@ class _Trial:
 
     def _mixing(self, others: torch.Tensor) -> Optional[Tuple[str, torch.nn.Module]]:
         """The module that mixes records, and its name; None if none is seen to."""
-        found, left = self._rows(self._first), Bits(cuda_devices(self._model))
+        found, left = self._rows(self._first), Bits()
         changed = self._rows(others)
         if self._examples < 2 or self._same(found, changed):
             return None
-        if self._bits is not None and left != Bits(cuda_devices(self._model)):  # of eval mode, repeats tell
+        if self._bits is not None and left != Bits():  # of eval mode, repeats tell
             return None
         wanted = self._by_record()
         if self._same(found, changed, wanted):
@@ -202,7 +202,7 @@ class _Trial:
         held = [(part.__dict__, dict(part.__dict__)) for part in modules]
         buffers = [(part._buffers, key, buffer, buffer.detach().clone()) for part in modules
                    for key, buffer in part._buffers.items() if buffer is not None]
-        bits, alone = Bits(cuda_devices(self._model)), threading.active_count() == 1
+        bits, alone = Bits(), threading.active_count() == 1
         self._bits = bits if training else None
         try:
             for part in modules:
