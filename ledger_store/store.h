@@ -140,12 +140,22 @@ class AppendGate {
   // Whether the ledger's batches are to be asked about.
   virtual bool Guards(const LedgerHead& head) const = 0;
 
+  // What a gate works out of a batch before its turn, on its caller's thread: of `change`, if that
+  // is still made of `head` then. Null: nothing.
+  struct Ahead {
+    virtual ~Ahead() = default;
+  };
+  virtual std::shared_ptr<Ahead> WorkAhead(const LedgerHead& /*head*/,
+                                           const LedgerChange& /*change*/) {
+    return nullptr;
+  }
+
   // Of a ledger that it guards: why the batch is refused, which then leaves nothing; or OK.
   // `change` is what the batch makes of `head`; it may still not be stored. FAILED_PRECONDITION;
   // ABORTED if the answer is not known yet: the batch is to be sent again; RESOURCE_EXHAUSTED
-  // (OUT_OF_MEMORY). `reader` reads what is durable.
+  // (OUT_OF_MEMORY). `reader` reads what is durable. `ahead`: what was worked out; may be null.
   virtual absl::Status Admit(const LedgerHead& head, const LedgerChange& change,
-                             std::string_view caller, LedgerReader& reader) = 0;
+                             std::string_view caller, LedgerReader& reader, Ahead* ahead) = 0;
 };
 
 // As ForEachEntry.

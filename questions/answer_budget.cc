@@ -108,9 +108,9 @@ std::optional<v1::Event> WithMoreNoise(const HeldRun& run, v1::BudgetGrant asked
     const std::optional<v1::Event> noisier = WithNoise(as_asked, times);
     if (!noisier.has_value()) return false;
     last = *noisier;
-    std::vector<v1::LedgerEntry> entries(1);
-    *entries[0].mutable_grant() = asked;
-    const auto step = run.Take(std::move(entries), uses_of);
+    v1::LedgerEntry entry;
+    *entry.mutable_grant() = asked;
+    const auto step = run.Take(entry, uses_of);
     return step.ok() && !run.CrossedIn(*step).has_value();
   };
   // Whatever does not fit on the way, what is returned was seen to.
@@ -194,8 +194,8 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
     if (response.grants_size() == kMostGrants || bytes > kMostGrantBytes) continue;
     *response.add_grants() = grant;
   }
-  std::vector<v1::LedgerEntry> entries(1);
-  v1::BudgetGrant& asked = *entries[0].mutable_grant();
+  v1::LedgerEntry entry;
+  v1::BudgetGrant& asked = *entry.mutable_grant();
   *asked.mutable_plan() = request.plan();
   asked.set_ledger(request.ledger());
   *asked.mutable_blocks() = request.blocks();
@@ -204,7 +204,7 @@ absl::StatusOr<v1::ComputeBudgetResponse> AnswerBudget(const LedgerPart& budget,
     if (request.blocks().empty()) *asked.mutable_blocks() = present->second.blocks();
   }
   const v1::BudgetGrant grant = asked;
-  ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(std::move(entries), aside.uses_of));
+  ASSIGN_OR_RETURN(const HeldRun::Step step, run.Take(entry, aside.uses_of));
   response.set_spent_with_plan(shown(run.SpentAfter(step)));
   *response.mutable_retired_blocks() = budget.reader->retired().blocks();
   if (budget.reader->sealed()) return response;
@@ -230,10 +230,10 @@ absl::StatusOr<bool> HoldsWhatIsSpent(const LedgerPart& run,
                                       const v1::BudgetGrant& grant,
                                       const accountant::Limits& limits, UsesMemo* memo) {
   ASSIGN_OR_RETURN(const SetAside aside, SetAsideOf(run, prefixes, limits, memo));
-  std::vector<v1::LedgerEntry> entry(1);
-  entry[0].set_sequence(run.size());
-  *entry[0].mutable_granted() = grant;
-  ASSIGN_OR_RETURN(const HeldRun::Step step, aside.run.Take(std::move(entry), aside.uses_of));
+  v1::LedgerEntry entry;
+  entry.set_sequence(run.size());
+  *entry.mutable_granted() = grant;
+  ASSIGN_OR_RETURN(const HeldRun::Step step, aside.run.Take(entry, aside.uses_of));
   return !aside.run.IsOwed(step) && !aside.run.CrossedIn(step).has_value();
 }
 

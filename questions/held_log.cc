@@ -27,21 +27,21 @@ absl::Status HeldLog::Begin(const v1::LedgerEntry& first) {
 }
 
 absl::Status HeldLog::Add(std::string_view bytes) {
-  std::vector<v1::LedgerEntry> entry(1);
-  if (!entry[0].ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  v1::LedgerEntry entry;
+  if (!entry.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::DataLossError("its bytes are no entry");
   }
-  const uint64_t sequence = entry[0].sequence();
-  if (!run_.has_value()) RETURN_IF_ERROR(Begin(entry[0]));
-  if (entry[0].has_grant()) grants_.push_back(entry[0].grant());
-  if (entry[0].has_granted()) grants_.push_back(entry[0].granted());
-  is_sealed_ = is_sealed_ || entry[0].has_seal();
-  if (declaration_.kind() == v1::BUDGET && (entry[0].has_event() || entry[0].has_late_event())) {
+  const uint64_t sequence = entry.sequence();
+  if (!run_.has_value()) RETURN_IF_ERROR(Begin(entry));
+  if (entry.has_grant()) grants_.push_back(entry.grant());
+  if (entry.has_granted()) grants_.push_back(entry.granted());
+  is_sealed_ = is_sealed_ || entry.has_seal();
+  if (declaration_.kind() == v1::BUDGET && (entry.has_event() || entry.has_late_event())) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat("entry ", sequence, ": a budget has no events")),
         {"BUDGET_ONLY", {{"sequence", absl::StrCat(sequence)}}});
   }
-  ASSIGN_OR_RETURN(HeldRun::Step step, run_->Take(std::move(entry), uses_of_));
+  ASSIGN_OR_RETURN(HeldRun::Step step, run_->Take({bytes}, uses_of_));
   if (const auto block = run_->RetiredIn(step); block.has_value()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat("entry ", sequence, ": grants more of block ",
@@ -62,10 +62,10 @@ absl::Status HeldLog::Add(std::string_view bytes) {
 }
 
 absl::Status HeldLog::CheckHolds(const v1::BudgetGrant& grant) const {
-  std::vector<v1::LedgerEntry> entry(1);
-  entry[0].set_sequence(run_->size());
-  *entry[0].mutable_granted() = grant;
-  ASSIGN_OR_RETURN(const HeldRun::Step step, run_->Take(std::move(entry), uses_of_));
+  v1::LedgerEntry entry;
+  entry.set_sequence(run_->size());
+  *entry.mutable_granted() = grant;
+  ASSIGN_OR_RETURN(const HeldRun::Step step, run_->Take(entry, uses_of_));
   if (!run_->IsOwed(step) && !run_->CrossedIn(step).has_value()) return absl::OkStatus();
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(

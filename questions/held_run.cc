@@ -283,18 +283,35 @@ absl::StatusOr<HeldRun::Step> HeldRun::TakeGrant(const v1::BudgetGrant& grant,
   return step;
 }
 
-absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries,
+HeldRun HeldRun::Only(const std::string& writer) const {
+  HeldRun only(filter_);
+  only.size_ = size_;
+  only.total_ = total_;
+  only.terms_ = terms_;
+  if (const auto kept = writers_.find(writer); kept != writers_.end()) only.writers_.insert(*kept);
+  return only;
+}
+
+absl::StatusOr<HeldRun::Step> HeldRun::Take(const std::vector<std::string_view>& entries,
                                             const UsesOfPart& uses_of) const {
-  if (entries.at(0).has_grant()) return TakeGrant(entries[0].grant(), uses_of);
+  v1::LedgerEntry first;
+  if (!first.ParseFromArray(entries.at(0).data(), static_cast<int>(entries[0].size()))) {
+    return absl::DataLossError("an entry's bytes are none");
+  }
   Step step;
+  if (first.has_grant()) {
+    ASSIGN_OR_RETURN(step, TakeGrant(first.grant(), uses_of));
+    step.has_cost = true;
+    return step;
+  }
   step.terms = terms_;
-  if (entries[0].has_granted()) {
-    ASSIGN_OR_RETURN(const Step plan, PlanOf(entries[0].granted(), uses_of));
+  if (first.has_granted()) {
+    ASSIGN_OR_RETURN(const Step plan, PlanOf(first.granted(), uses_of));
     step.terms.granted = plan.total;
   }
   step.total = total_;
   step.size = size_ + entries.size();
-  step.writer = entries[0].writer();
+  step.writer = first.writer();
   // A reader that knows of no other writer, and of no round that is settled.
   HistoryReader::Parts parts;
   parts.size = size_;
@@ -307,7 +324,10 @@ absl::StatusOr<HeldRun::Step> HeldRun::Take(std::vector<v1::LedgerEntry> entries
     step.total.Remove(kept->second.used);
   }
   HistoryReader reader = HistoryReader::Resume(std::move(parts));
-  for (v1::LedgerEntry& entry : entries) RETURN_IF_ERROR(reader.Add(std::move(entry)));
+  for (const std::string_view entry : entries) {
+    RETURN_IF_ERROR(reader.Add(entry));
+    step.has_cost = step.has_cost || reader.last().has_event() || reader.last().has_granted();
+  }
   step.terms.retired = reader.retired();
   if (size_ == 0) TakeTerms(events::DeclarationOf(reader.first()), step.terms);
   ASSIGN_OR_RETURN(

@@ -104,13 +104,20 @@ class HeldRun {
     // grant, of its plan's last event.
     std::optional<accountant::filter::Uses> one_more;
     accountant::filter::Tally rest;  // of a grant: the plan without its last event
+    bool has_cost = false;           // one of the entries can spend something, or sets it aside
   };
   // What the plan comes to (a little more, so that a run whose noise is stated in other units still
   // has all of its rounds), and one more round of its last kind.
   absl::StatusOr<Step> PlanOf(const v1::BudgetGrant& grant, const UsesOfPart& uses_of) const;
-  // Changes nothing. Precondition: the entries follow those that were taken. Errors of
-  // HistoryReader::Add and of `uses_of`.
-  absl::StatusOr<Step> Take(std::vector<v1::LedgerEntry> entries, const UsesOfPart& uses_of) const;
+  // As far as Take of a writer's entries goes, but for grants: cheap to copy.
+  HeldRun Only(const std::string& writer) const;
+  // Changes nothing. `entries` are their bytes. Precondition: they follow those that were taken.
+  // Errors of HistoryReader::Add and of `uses_of`.
+  absl::StatusOr<Step> Take(const std::vector<std::string_view>& entries,
+                            const UsesOfPart& uses_of) const;
+  absl::StatusOr<Step> Take(const v1::LedgerEntry& entry, const UsesOfPart& uses_of) const {
+    return Take(std::vector<std::string_view>{entry.SerializeAsString()}, uses_of);
+  }
   // Puts the step in place. Returns what takes it back, if that is applied before any other.
   Step Apply(Step step);
 

@@ -56,12 +56,6 @@ absl::Status HistoryReader::Add(std::string_view bytes) {
   return AddTo(0, bytes);
 }
 
-absl::Status HistoryReader::Add(v1::LedgerEntry entry) {
-  last_.resize(1);
-  last_[0] = std::move(entry);
-  return TakeLast(0);
-}
-
 // Entry 0. What a copy states of its original's declaration must be what the original declares:
 // it says how the events are to be read.
 absl::Status HistoryReader::Begin(size_t log, const v1::LedgerEntry& entry) {

@@ -36,8 +36,8 @@ class HistoryReader {
   // where they cannot be; FAILED_PRECONDITION (reason NO_ANALYSIS, metadata sequence) for an entry
   // that this version cannot account for. The reader must not be used after an error.
   absl::Status Add(std::string_view bytes);
-  // The same of bytes that were read already.
-  absl::Status Add(v1::LedgerEntry entry);
+  // What was taken last. Precondition: size() > 0.
+  const v1::LedgerEntry& last() const { return last_[0]; }
 
   uint64_t size() const { return logs_[0].taken; }
   const accountant::History& history() const { return history_; }

@@ -21,7 +21,8 @@ std::string RequestRow(const Operation& request, const v1::Receipt& receipt) {
 
 }  // namespace
 
-void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl::Time minute) {
+void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl::Time minute,
+                                AppendGate* gate) {
   const BatchDraft* const draft = std::get_if<BatchDraft>(&request);
   if (draft == nullptr) return;
   bytes += sizeof(*this) - sizeof(Operation);
@@ -41,8 +42,10 @@ void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl:
   bytes += change->entries.size();
   std::string request_row = RequestRow(*this, change->receipt);
   std::string head_row = HeadRow{*next->writers.Find(draft->writer()), ToStored(*next)}.Serialize();
-  ahead = {durable->head, std::move(next), *std::move(change), std::move(request_row),
-           std::move(head_row)};
+  const bool is_guarded = gate != nullptr && gate->Guards(*durable->head);
+  auto gated = is_guarded ? gate->WorkAhead(*durable->head, *change) : nullptr;
+  ahead = {durable->head,          std::move(next),     *std::move(change),
+           std::move(request_row), std::move(head_row), std::move(gated)};
 }
 
 std::shared_ptr<const LedgerHead> CommitGroup::Head(const std::string& ledger) {

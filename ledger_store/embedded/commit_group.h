@@ -24,8 +24,9 @@ struct QueuedOperation : Operation {
   explicit QueuedOperation(Operation&& operation) : Operation(std::move(operation)) {}
 
   // Works a batch out if no other append to its ledger is on its way, whose end this one would have
-  // to wait for. `minute` is a guess at when it will be recorded. On the caller's thread.
-  void WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl::Time minute);
+  // to wait for. `minute` is a guess at when it will be recorded. `gate` may be null. On the
+  // caller's thread.
+  void WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl::Time minute, AppendGate* gate);
 
   std::optional<AheadOfTurn> ahead;
   // Of a batch: counts as one of the ledger's `waiting` until it is reset.

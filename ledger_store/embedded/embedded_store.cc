@@ -243,7 +243,7 @@ class EmbeddedStore : public SteppedStore {
 
   void Queue(Operation&& operation, AppendCallback* done) override {
     QueuedOperation queued(std::move(operation));
-    queued.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_));
+    queued.WorkAhead(*db_, *table_, absl::FromUnixSeconds(last_group_seconds_), gate());
     queue_.Push(queued, done);
     const bool waits = done == nullptr;
     if (waits && !commit_thread_.joinable()) Step();

@@ -173,7 +173,9 @@ absl::StatusOr<v1::Receipt> StagedGroup::Stage(const Operation& operation,
   }
   if (ahead != nullptr && !operation.is_refusal()) {
     if (StagedLedger* const ledger = WhereItHolds(*ahead, operation); ledger != nullptr) {
-      if (const absl::Status admitted = Admit(*ledger, ahead->change, operation); !admitted.ok()) {
+      if (const absl::Status admitted =
+              Admit(*ledger, ahead->change, operation, ahead->gated.get());
+          !admitted.ok()) {
         if (line != nullptr) broken_.insert(line);
         return admitted;
       }
@@ -302,9 +304,9 @@ absl::StatusOr<v1::Receipt> StagedGroup::Make(const GrantAtSize& at_size, const 
 }
 
 absl::Status StagedGroup::Admit(const StagedLedger& ledger, const LedgerChange& change,
-                                const Operation& from) {
+                                const Operation& from, AppendGate::Ahead* ahead) {
   if (gate_ == nullptr || !gate_->Guards(*ledger.head)) return absl::OkStatus();
-  return gate_->Admit(*ledger.head, change, from.caller, stored_.reader());
+  return gate_->Admit(*ledger.head, change, from.caller, stored_.reader(), ahead);
 }
 
 absl::StatusOr<v1::Receipt> StagedGroup::Make(const v1::SealLedgerRequest& request,

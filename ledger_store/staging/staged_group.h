@@ -60,6 +60,7 @@ struct AheadOfTurn {
   // The request and `next` as the engine stores them.
   std::string request_row;
   std::string head_row;
+  std::shared_ptr<AppendGate::Ahead> gated;  // may be null
 };
 
 struct StagedChange {
@@ -110,7 +111,8 @@ class StagedGroup {
   absl::StatusOr<v1::Receipt> Make(const GrantAtSize& grant, const Operation& from);
 
   // What the gate says of the batch.
-  absl::Status Admit(const StagedLedger& ledger, const LedgerChange& change, const Operation& from);
+  absl::Status Admit(const StagedLedger& ledger, const LedgerChange& change, const Operation& from,
+                     AppendGate::Ahead* ahead = nullptr);
   // The ledger as this group has it; null if there is none.
   StagedLedger* Find(const std::string& name);
   // The receipt if this very request was answered before, else INVALID_ARGUMENT; NOT_FOUND if its

@@ -142,8 +142,12 @@ absl::Status Refusal(const std::string& ledger, const absl::Status& status) {
                     reason);
 }
 
-bool HasCost(const std::vector<v1::LedgerEntry>& entries) {
-  return std::any_of(entries.begin(), entries.end(), [](const v1::LedgerEntry& entry) {
+// Whether a batch can spend something, or sets it aside. (Of one that was taken, its step says it.)
+bool HasCost(const LedgerChange& change) {
+  const std::vector<std::string_view> entries = *DecodeBatchRow(change.entries);
+  return std::any_of(entries.begin(), entries.end(), [](std::string_view bytes) {
+    v1::LedgerEntry entry;
+    entry.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
     return entry.has_event() || entry.has_grant() || entry.has_granted();
   });
 }
@@ -179,20 +183,46 @@ absl::StatusOr<FilterGate::Terms> FilterGate::TermsOf(const LedgerHead& head) {
   return terms;
 }
 
-absl::Status FilterGate::Admit(const LedgerHead& head, const LedgerChange& change,
-                               std::string_view caller, LedgerReader& reader) {
-  Batch batch = {head, change, caller, {}, false};
-  const std::vector<std::string_view> row = *DecodeBatchRow(change.entries);
-  batch.entries.reserve(row.size());
-  for (const std::string_view bytes : row) {
-    batch.entries.emplace_back().ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+std::shared_ptr<AppendGate::Ahead> FilterGate::WorkAhead(const LedgerHead& head,
+                                                         const LedgerChange& change) {
+  auto ahead = std::make_shared<StepAhead>();
+  std::optional<questions::HeldRun> run;
+  Terms terms;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto place = ledgers_.find(head.name);
+    if (place == ledgers_.end() || place->second.metered.tree != head.tree ||
+        !place->second.metered.uncountable.ok()) {
+      return nullptr;
+    }
+    run = place->second.metered.run.Only(change.writer.writer());
+    ahead->tree = place->second.metered.tree;
+    terms = place->second.terms;
   }
-  batch.has_cost = HasCost(batch.entries);
+  const auto known = [&](const questions::RunPart& part) -> Known {
+    const std::string key = KeyOf(terms, part.key);
+    absl::MutexLock lock(&mutex_);
+    const Known* const uses = FindKnown(key);
+    return uses != nullptr ? *uses : absl::UnavailableError("is worked out in its turn");
+  };
+  absl::StatusOr<Step> step = run->Take(*DecodeBatchRow(change.entries), known);
+  if (!step.ok()) return nullptr;
+  ahead->step = *std::move(step);
+  return ahead;
+}
+
+absl::Status FilterGate::Admit(const LedgerHead& head, const LedgerChange& change,
+                               std::string_view caller, LedgerReader& reader, Ahead* ahead) {
+  Batch batch = {head, change, caller};
+  auto* const worked_out = static_cast<StepAhead*>(ahead);
+  if (worked_out != nullptr && worked_out->tree == head.tree) {
+    batch.step = std::exchange(worked_out->step, std::nullopt);
+  }
   absl::MutexLock lock(&mutex_);
   try {
     const absl::Status admitted = Take(batch, reader);
     // What costs nothing is taken when a batch with a cost catches up.
-    return batch.has_cost ? admitted : absl::OkStatus();
+    return admitted.ok() || HasCost(change) ? admitted : absl::OkStatus();
   } catch (const std::bad_alloc&) {
     Forget(head.name);  // it may be between two batches
     return OutOfMemory();
@@ -208,10 +238,13 @@ absl::Status FilterGate::Take(Batch& batch, LedgerReader& reader) {
   Place& place = **found;
   Metered& metered = place.metered;
   if (!metered.uncountable.ok()) return Refusal(ledger, metered.uncountable);
-  absl::StatusOr<Step> step = metered.run.Take(std::move(batch.entries), Quick(place.terms, work));
+  absl::StatusOr<Step> step =
+      batch.step.has_value()
+          ? *std::move(batch.step)
+          : metered.run.Take(*DecodeBatchRow(batch.change.entries), Quick(place.terms, work));
   if (!step.ok()) return Refusal(ledger, step.status());
   if (!work.parts.empty()) return NotReady(batch, std::move(work));
-  if (batch.has_cost) {
+  if (step->has_cost) {
     const absl::Status holds = Check(ledger, metered.run, *step);
     if (ReasonOf(holds).reason == questions::kBudgetExceeded)
       NoteRefusal(batch, metered.run, *step);
@@ -296,9 +329,7 @@ bool FilterGate::CatchUp(const LedgerHead& head, LedgerReader& reader, Place& pl
     questions::HeldRun run = metered.run;
     merkle::CompactTree tree = metered.tree;
     for (size_t i = 0; tree.size() < size; ++i) {
-      std::vector<v1::LedgerEntry> entry(1);
-      if (!entry[0].ParseFromString((*read)[i])) return false;
-      absl::StatusOr<Step> step = run.Take(std::move(entry), Quick(place.terms, work));
+      absl::StatusOr<Step> step = run.Take({(*read)[i]}, Quick(place.terms, work));
       if (!step.ok()) return false;
       run.Apply(*std::move(step));
       tree.Append(merkle::LeafHash((*read)[i]));
@@ -334,7 +365,7 @@ absl::Status FilterGate::NotReady(const Batch& batch, Work work) {
   const std::string ledger = batch.head.name;
   const auto is_its_own = [&](const auto& other) { return other->party == batch.caller; };
   const auto is_this = [&](const auto& other) { return other->terms.ledger == ledger; };
-  if (batch.has_cost && std::none_of(work_.begin(), work_.end(), is_this) &&
+  if (HasCost(batch.change) && std::none_of(work_.begin(), work_.end(), is_this) &&
       work_.size() < kMostWork &&
       (batch.caller.empty() ||
        std::count_if(work_.begin(), work_.end(), is_its_own) < static_cast<int>(kMostWorkOfOne))) {

@@ -49,8 +49,9 @@ class FilterGate : public AppendGate {
   const BudgetRefusals& refusals() const { return refusals_; }
 
   bool Guards(const LedgerHead& head) const override;
+  std::shared_ptr<Ahead> WorkAhead(const LedgerHead& head, const LedgerChange& change) override;
   absl::Status Admit(const LedgerHead& head, const LedgerChange& change, std::string_view caller,
-                     LedgerReader& reader) override;
+                     LedgerReader& reader, Ahead* ahead) override;
 
  private:
   using Step = questions::HeldRun::Step;
@@ -85,8 +86,11 @@ class FilterGate : public AppendGate {
     const LedgerHead& head;
     const LedgerChange& change;
     std::string_view caller;
-    std::vector<v1::LedgerEntry> entries;
-    bool has_cost;
+    std::optional<Step> step = std::nullopt;  // if it was worked out ahead
+  };
+  struct StepAhead : Ahead {
+    std::optional<Step> step;
+    merkle::CompactTree tree;  // of the run that it follows
   };
   using Known = absl::StatusOr<accountant::filter::Uses>;
 

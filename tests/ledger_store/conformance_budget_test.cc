@@ -15,8 +15,8 @@ constexpr char kBudget[] = "projects/p/ledgers/budget";
 class OneSidedGate : public AppendGate {
  public:
   bool Guards(const LedgerHead&) const override { return true; }
-  absl::Status Admit(const LedgerHead& head, const LedgerChange&, std::string_view,
-                     LedgerReader&) override {
+  absl::Status Admit(const LedgerHead& head, const LedgerChange&, std::string_view, LedgerReader&,
+                     Ahead*) override {
     asked += absl::StrCat(head.name == kBudget ? "b" : "r");
     return head.name == refuses ? absl::FailedPreconditionError("no") : absl::OkStatus();
   }

@@ -60,10 +60,8 @@ class GrowingLedger {
   int requests_ = 0;
 };
 
-std::vector<v1::LedgerEntry> Parsed(const std::vector<std::string>& entries) {
-  std::vector<v1::LedgerEntry> parsed(entries.size());
-  for (size_t i = 0; i < entries.size(); ++i) EXPECT_TRUE(parsed[i].ParseFromString(entries[i]));
-  return parsed;
+std::vector<std::string_view> Bytes(const std::vector<std::string>& entries) {
+  return {entries.begin(), entries.end()};
 }
 
 // A writer that does what it may, at random.
@@ -196,7 +194,7 @@ class HeldRunTest : public ::testing::TestWithParam<const char*> {
   // Takes the entries one by one.
   void TakeEach(const std::vector<std::string>& entries, HeldRun& run) const {
     for (const std::string& entry : entries) {
-      auto step = run.Take(Parsed({entry}), uses_of());
+      auto step = run.Take(std::vector<std::string_view>{entry}, uses_of());
       ASSERT_TRUE(step.ok()) << step.status();
       run.Apply(*std::move(step));
     }
@@ -218,7 +216,7 @@ TEST_P(HeldRunTest, SpendsWhatTheFilterSaysOfAllEntries) {
       const std::vector<std::string> entries = ledger.Append(writers[random() % 2].Next());
       if (entries.empty()) continue;
       ++batches;
-      auto step = run.Take(Parsed(entries), uses_of());
+      auto step = run.Take(Bytes(entries), uses_of());
       ASSERT_TRUE(step.ok()) << step.status();
       const double before = run.Spent(), after = run.SpentAfter(*step);
       HeldRun::Step back = run.Apply(*std::move(step));
@@ -226,7 +224,7 @@ TEST_P(HeldRunTest, SpendsWhatTheFilterSaysOfAllEntries) {
       if (random() % 4 == 0) {  // as if the commit had failed
         run.Apply(std::move(back));
         EXPECT_EQ(run.Spent(), before);
-        run.Apply(*run.Take(Parsed(entries), uses_of()));
+        run.Apply(*run.Take(Bytes(entries), uses_of()));
       }
       const double spent = SpentOf(ledger.entries());
       EXPECT_GE(run.Spent(), spent * (1 - 1e-13)) << seed << ", batch " << i;
@@ -277,18 +275,20 @@ TEST(HeldRun, CountsHowManyRoundsAreLeft) {
         filter, *accountant::Resolve(part.history(), accountant::Adjacency::kZeroOut), {});
   };
   HeldRun run(filter);
-  run.Apply(*run.Take(Parsed(ledger.entries()), uses_of));
+  run.Apply(*run.Take(Bytes(ledger.entries()), uses_of));
   v1::AppendBatchRequest batch = Batch(kLedger, "w", "");
   batch.add_entries()
       ->mutable_event()
       ->mutable_mechanism()
       ->mutable_gaussian()
       ->set_noise_multiplier(2);  // an eighth
-  const auto first = run.Take(Parsed(ledger.Append(batch)), uses_of);
+  const std::vector<std::string> eighth = ledger.Append(batch);
+  const auto first = run.Take(Bytes(eighth), uses_of);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(run.RoundsLeft(*first), 8u);
   run.Apply(*first);
-  EXPECT_EQ(run.RoundsLeft(*run.Take(Parsed(ledger.Append(batch)), uses_of)), 7u);
+  const std::vector<std::string> next = ledger.Append(batch);
+  EXPECT_EQ(run.RoundsLeft(*run.Take(Bytes(next), uses_of)), 7u);
 }
 
 }  // namespace

@@ -123,6 +123,39 @@ TEST_F(FilterGateTest, TakesExactlyWhatFitsAndRefusesTheRestWhole) {
   EXPECT_NEAR(answer.details().filter_spending(0).spent(), 1, 1e-12);
 }
 
+// A step that was worked out of another head is not taken, and one that was is refused as any
+// other.
+TEST_F(FilterGateTest, TakesWhatWasWorkedOutAheadOnlyOfItsOwnHead) {
+  rig_.Create("a", HeldBy(kRho));
+  ASSERT_TRUE(Append("a", {Gaussian(2)}).ok());
+  LedgerReader& reader = rig_.store();
+  const auto head = [&] { return *rig_.store().Head(LedgerName("a")); };
+  const auto change = [&](const LedgerHead& of, int events) {
+    return *AppendBatch(of, BatchDraft(BatchOf("a", std::vector<v1::Event>(events, Gaussian(2)))),
+                        absl::Now());
+  };
+  const auto before = head();
+  const LedgerChange six = change(*before, 6);
+  const auto ahead = gate_->WorkAhead(*before, six);
+  ASSERT_NE(ahead, nullptr);
+  ASSERT_TRUE(Append("a", {Gaussian(2)}).ok());  // 7 more do not fit any more, 6 do
+  const auto after = head();
+  EXPECT_EQ(gate_->WorkAhead(*before, six), nullptr) << "of a head that is gone";
+  for (const int events : {7, 6}) {
+    const LedgerChange now = change(*after, events);
+    const auto of_now = gate_->WorkAhead(*after, now);
+    ASSERT_NE(of_now, nullptr);
+    for (AppendGate::Ahead* const given : {of_now.get(), ahead.get()}) {
+      const absl::Status admitted = gate_->Admit(*after, now, "", reader, given);
+      if (events == 7) {
+        ExpectCrossed(admitted, "6");
+      } else {
+        EXPECT_TRUE(admitted.ok()) << admitted;
+      }
+    }
+  }
+}
+
 TEST_F(FilterGateTest, SpendsOfAMixtureToTheLastRound) {
   rig_.Create("a", HeldBy(kMixture));
   const auto filter = *questions::FilterFromProto(accountant::FromText<v1::Filter>(kMixture));

@@ -22,16 +22,16 @@ class RaceGate : public server::FilterGate {
   RaceGate(Chance& chance, bool forgets) : chance_(chance), forgets_(forgets) {}
 
   absl::Status Admit(const LedgerHead& head, const LedgerChange& change, std::string_view caller,
-                     LedgerReader& reader) override {
+                     LedgerReader& reader, Ahead* ahead) override {
     if (forgets_ && seen_.insert(head.name).second) return absl::OkStatus();
     const uint64_t mood = chance_.Below(24);
     if (mood == 0) return NotReady();
-    absl::Status admitted = FilterGate::Admit(head, change, caller, reader);
+    absl::Status admitted = FilterGate::Admit(head, change, caller, reader, ahead);
     // At most the ledger is read and then a kind of round worked out. A batch that follows one of
     // its own group which costs nothing may not be ready before that is stored.
     for (int i = 0; i < 3 && IsNotReady(admitted); ++i) {
       WaitUntilIdle(head, change, caller, reader);
-      admitted = FilterGate::Admit(head, change, caller, reader);
+      admitted = FilterGate::Admit(head, change, caller, reader, ahead);
     }
     if (IsNotReady(admitted)) WaitUntilIdle(head, change, caller, reader);
     return mood == 1 && admitted.ok() ? NotReady() : admitted;
@@ -50,7 +50,7 @@ class RaceGate : public server::FilterGate {
   void WaitUntilIdle(LedgerHead head, const LedgerChange& change, std::string_view caller,
                      LedgerReader& reader) {
     absl::StrAppend(&head.name, "-none", ++waits_);
-    while (IsNotReady(FilterGate::Admit(head, change, caller, reader)))
+    while (IsNotReady(FilterGate::Admit(head, change, caller, reader, nullptr)))
       absl::SleepFor(absl::Microseconds(20));
   }
 
