@@ -299,6 +299,11 @@ absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStranger(const CallCo
   return quotas_.AdmitStream(absl::StrCat("stranger ", NetworkOf(context.peer)), kMostStrangers);
 }
 
+absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitWaiting(const CallContext& context,
+                                                                   size_t bytes) {
+  return quotas_.Admit(context.party, /*question=*/false, bytes);
+}
+
 void OpenStream::Start() {
   if (!method_.permission.has_value()) {
     stream_->Start();

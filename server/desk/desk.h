@@ -42,6 +42,7 @@
 #include "server/desk/quotas.h"
 #include "server/desk/services.h"
 #include "server/desk/stream.h"
+#include "server/desk/turns.h"
 #include "server/desk/usage.h"
 #include "server/desk/worker_pool.h"
 #include "server/log.h"
@@ -166,6 +167,12 @@ class Desk {
   // once. RESOURCE_EXHAUSTED.
   absl::StatusOr<std::unique_ptr<Quotas::Permit>> AdmitStranger(const CallContext& context);
 
+  // For a known caller's call whose message is to be read: what has not come yet takes memory too.
+  Turns& turns_to_send() { return turns_to_send_; }
+  // For a request that is here, while its call waits for something else. RESOURCE_EXHAUSTED.
+  absl::StatusOr<std::unique_ptr<Quotas::Permit>> AdmitWaiting(const CallContext& context,
+                                                               size_t bytes);
+
   // Answers the call, before it returns or later on another thread.
   void Serve(const Method& method, UnaryCall& call);
 
@@ -217,6 +224,7 @@ class Desk {
   CallGate gate_;
   Health health_;
   Quotas quotas_;
+  Turns turns_to_send_{32};
   std::array<WorkerPool, 4> pools_;  // in the order of Pool, after kInline
   const std::vector<Method> methods_;
   const std::unordered_map<std::string_view, const Method*> by_path_;

@@ -72,13 +72,28 @@ void UnknownCall::OnReadDone(bool) {
 OneRequestCall::OneRequestCall(Desk& desk, const Method& method,
                                grpc::GenericCallbackServerContext* context)
     : desk_(desk), method_(method), server_context_(context), call_(ContextOf(context, desk)) {
+  if (call_.identified.ok()) {
+    desk_.turns_to_send().Wait(call_.party, this);
+  } else {
+    Reactor::StartRead(&request_);
+    BoundStranger(desk_, server_context_, call_, kStrangersTime);
+  }
+}
+
+void OneRequestCall::OnTurn() {
+  has_turn_ = true;
   Reactor::StartRead(&request_);
-  BoundStranger(desk_, server_context_, call_, kStrangersTime);
+}
+
+// A call whose turn has not come reads as well: the read fails at once.
+void OneRequestCall::OnCancel() {
+  if (desk_.turns_to_send().GiveUp(call_.party, this)) Reactor::StartRead(&request_);
 }
 
 void OneRequestCall::OnReadDone(bool ok) {
   const bool first = ok && !has_request_;
   has_request_ = has_request_ || ok;
+  if (std::exchange(has_turn_, false)) desk_.turns_to_send().Leave(call_.party);
   if (first) LetIn();
   if (first && method_.permission.has_value() && !call_.identified.ok()) {
     request_.Clear();
@@ -86,8 +101,17 @@ void OneRequestCall::OnReadDone(bool ok) {
     return;
   }
   if (first && !method_.no_side_effects) {
+    absl::StatusOr<std::unique_ptr<Quotas::Permit>> waiting =
+        desk_.AdmitWaiting(call_, request_.Length());
+    if (!waiting.ok()) {
+      request_.Clear();
+      Reactor::Finish(ToGrpc(waiting.status()));
+      return;
+    }
+    waiting_ = *std::move(waiting);
     Reactor::StartRead(&extra_);
   } else if (first || (!ok && has_request_)) {
+    waiting_.reset();  // the desk counts it from now on
     OnRequest();
   } else {
     Reactor::Finish(ToGrpc(absl::UnimplementedError(
@@ -146,6 +170,7 @@ void ServerStreamReactor::OnRequest() {
 }
 
 void ServerStreamReactor::OnCancel() {
+  OneRequestCall::OnCancel();
   {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;

@@ -61,17 +61,19 @@ class UnknownCall : public WatchedCall {
 
 // Reads the one request of a unary call or a server stream. UNIMPLEMENTED if there is none. A
 // method with a side effect is also refused if there is a second one: it waits for the end of the
-// input. The others answer the first, as gRPC's own servers do, and save a trip through gRPC's
-// queue.
+// input, and its request counts among its caller's bytes meanwhile. The others answer the first, as
+// gRPC's own servers do, and save a trip through gRPC's queue.
 //
 // Who calls is known before anything is read. A stranger's message is waited for but two seconds,
 // only so many of one host at once, and dropped unless the method is open to everybody: what has no
-// credentials takes next to no memory.
-class OneRequestCall : public WatchedCall {
+// credentials takes next to no memory. Of a known caller so many messages are read at once; other
+// calls wait for their turn, each with what HTTP/2 lets a stream send unasked.
+class OneRequestCall : public WatchedCall, private Turns::Waiter {
  public:
   OneRequestCall(Desk& desk, const Method& method, grpc::GenericCallbackServerContext* context);
 
   void OnReadDone(bool ok) final;
+  void OnCancel() override;
 
  protected:
   // The request is here; that of a stranger who may not ask is empty.
@@ -84,8 +86,11 @@ class OneRequestCall : public WatchedCall {
   CallContext call_;
 
  private:
+  void OnTurn() override;
+
   grpc::ByteBuffer extra_;
-  bool has_request_ = false;
+  bool has_request_ = false, has_turn_ = false;
+  std::unique_ptr<Quotas::Permit> waiting_;  // for the end of the input, with the request
 };
 
 class UnaryReactor : public OneRequestCall, public UnaryCall {
