@@ -197,6 +197,7 @@ absl::Status Connection::PrepareSession() {
            // MayWrite relies on it.
            set("default_transaction_isolation", "read committed"),
            set("client_min_messages", "warning"),  // or a commit's warning would not arrive
+           set("quote_all_identifiers", "off"),    // or names of types would have quotes
            set("statement_timeout", milliseconds),
            // Longer than any group takes: whoever holds a head so long is stuck.
            set("lock_timeout",

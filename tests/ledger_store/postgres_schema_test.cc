@@ -122,6 +122,23 @@ TEST_F(PostgresSchema, GuardSeesWhatWasSaidAfterTheTransactionBegan) {
   server_->Must("ALTER DATABASE postgres RESET default_transaction_isolation");
 }
 
+// What a database, or a role, may set for everybody.
+TEST_F(PostgresSchema, IsReadUnderAnySettingOfTheDatabase) {
+  for (const char* setting :
+       {"quote_all_identifiers = on", "search_path = nothing", "bytea_output = escape",
+        "standard_conforming_strings = off", "extra_float_digits = 0", "DateStyle = 'German'",
+        "IntervalStyle = sql_standard", "TimeZone = 'Asia/Kathmandu'", "row_security = off",
+        "transform_null_equals = on", "enable_seqscan = off", "client_encoding = latin1"}) {
+    server_->Must(absl::StrCat("ALTER DATABASE postgres SET ", setting));
+    const auto store = Open();
+    ASSERT_TRUE(store.ok()) << setting << ": " << store.status();
+    (*store)->Create(CreateRequest(kLedger)).IgnoreError();
+    const absl::Status stored = (*store)->Append(RoundBatch(kLedger, "w", "r", 1)).status();
+    EXPECT_TRUE(stored.ok()) << setting << ": " << stored;
+    server_->Must("ALTER DATABASE postgres RESET ALL");
+  }
+}
+
 // As a standby is that lacked the last commits and was promoted: the files of an earlier moment.
 TEST(PostgresLoss, NothingIsAcknowledgedByADatabaseThatHasGoneBack) {
   PostgresServer server;
