@@ -96,11 +96,13 @@ std::filesystem::path BehindLinks(std::filesystem::path path) {
 absl::StatusOr<NewFile> NewFile::Make(const std::string& path) {
   if (path == "-") return NewFile(FileDescriptor(::dup(STDOUT_FILENO)), path, /*in_place=*/true);
   std::error_code error;
+  const std::filesystem::file_status there = std::filesystem::status(path, error);
+  // Of what is no file a link may lead to no name at all (/dev/stdout to a pipe).
+  const bool is_file = std::filesystem::is_regular_file(there) || !std::filesystem::exists(there);
   const std::string place =
-      std::filesystem::is_symlink(path, error) ? BehindLinks(path).string() : path;
-  const std::filesystem::file_status there = std::filesystem::status(place, error);
+      is_file && std::filesystem::is_symlink(path, error) ? BehindLinks(path).string() : path;
   if (std::filesystem::is_directory(there)) return ErrnoError(EISDIR, "make", place);
-  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+  if (!is_file) {
     FileDescriptor fd(::open(place.c_str(), O_WRONLY | O_CLOEXEC));
     if (fd.get() < 0) return ErrnoError(errno, "open", place);
     return NewFile(std::move(fd), place, /*in_place=*/true);

@@ -491,6 +491,11 @@ TEST_F(Bundle, IsWrittenToWhatIsNoFileAndThroughLinks) {
   const RunResult out = Dpledger(OnServer({"ledger", "export", name_, "--output", "-"}));
   EXPECT_EQ(out.exit_code, 0);
   EXPECT_TRUE(is_bundle(out.out));
+  // Through a link to what has no name, as /dev/stdout is to a pipe.
+  const RunResult linked =
+      Dpledger(OnServer({"ledger", "export", name_, "--output", "/dev/stdout"}));
+  EXPECT_EQ(linked.exit_code, 0) << linked.err;
+  EXPECT_TRUE(is_bundle(linked.out));
   EXPECT_THAT(out.err, ::testing::HasSubstr("wrote"));
   EXPECT_FALSE(std::filesystem::exists("-"));
 }
