@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "events/declaration_rules.h"
@@ -27,14 +28,15 @@ absl::Status CheckComposes(const LedgerPart& first, const LedgerPart& other, uin
   if (a.dataset() != b.dataset()) {
     return CannotCompose(
         other, "DATASETS_DIFFER",
-        absl::StrCat("declares the data set \"", b.dataset(), "\", and ", first.name, " \"",
-                     a.dataset(), "\"; ledgers are composed over one data set"));
+        absl::StrCat("declares the data set \"", absl::Utf8SafeCEscape(b.dataset()), "\", and ",
+                     first.name, " \"", absl::Utf8SafeCEscape(a.dataset()),
+                     "\"; ledgers are composed over one data set"));
   }
   if (a.unit_of_privacy() != b.unit_of_privacy() && group_size == 0) {
     return CannotCompose(
         other, "UNITS_DIFFER",
-        absl::StrCat("declares the unit of privacy \"", b.unit_of_privacy(), "\", and ", first.name,
-                     " \"", a.unit_of_privacy(),
+        absl::StrCat("declares the unit of privacy \"", absl::Utf8SafeCEscape(b.unit_of_privacy()),
+                     "\", and ", first.name, " \"", absl::Utf8SafeCEscape(a.unit_of_privacy()),
                      "\"; one number for both needs options.group_size (--group-size): of how many "
                      "records of each ledger the unit that you ask about can have at most"));
   }

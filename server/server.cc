@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "ledger_store/store.h"
@@ -135,7 +136,8 @@ absl::Status Server::CheckName(const std::string& dataset, const CallContext& ca
     }
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
-            "declaration.dataset: no ledger is over \"", dataset, "\", and some are over \"", near,
+            "declaration.dataset: no ledger is over \"", absl::Utf8SafeCEscape(dataset),
+            "\", and some are over \"", absl::Utf8SafeCEscape(near),  // others' words
             "\": what is over a data set by another name counts in none of its totals and budgets. "
             "If a new data set is meant, say so: new_dataset, or --new-dataset")),
         {"DATASET_NEARLY_EXISTS", {{"dataset", near}}});
