@@ -42,7 +42,7 @@ from .torch import PoissonBatchSampler, check_model, data_loader as loader_over
 from .torch import guards
 from .torch.batches import BatchSampler, refuse_repeats
 from .torch.optimizer import keep_from_stepping_alone
-from .torch.tape import batch_is_given
+from .torch.tape import batch_is_given, is_left
 from .torch.trial import Looks, Tried
 
 MECHANISM = "dpledger"
@@ -280,22 +280,25 @@ def _watched(loader: Any) -> Any:
 
     def iterate(self: Any) -> Iterator[Any]:
         samples, looks = self.batch_sampler, Looks()
-        begun = samples.begin(watched=True)
-        for sample in begun.again:
-            batch = self.collate_fn([self.dataset[record] for record in sample.records])
-            begun.drawn.append(sample)
-            samples.hand_over(begun)
-            batch_is_given(batch, looks.at_next())
-            yield batch
-        samples.watched = begun
-        # which, with workers, iterates over the sampler twice, and drops the first
-        batches = kind.__iter__(self)
-        samples.watched = None
-        for batch in batches:
-            samples.hand_over(begun)
-            batch_is_given(batch, looks.at_next())
-            yield batch
-        begun.ended = True
+        begun, noted = samples.begin(watched=True), None
+        try:
+            for sample in begun.again:
+                batch = self.collate_fn([self.dataset[record] for record in sample.records])
+                begun.drawn.append(sample)
+                samples.hand_over(begun)
+                noted = batch_is_given(batch, looks.at_next())
+                yield batch
+            samples.watched = begun
+            # which, with workers, iterates over the sampler twice, and drops the first
+            batches = kind.__iter__(self)
+            samples.watched = None
+            for batch in batches:
+                samples.hand_over(begun)
+                noted = batch_is_given(batch, looks.at_next())
+                yield batch
+            begun.ended = True
+        finally:
+            is_left(noted)
     watched = copy.copy(loader)
     watched.__dict__.update(batch_sampler=_Samples(loader.batch_sampler), _iterator=None)
     watched.__class__ = type(kind.__name__, (kind,), {"__iter__": iterate})

@@ -164,6 +164,31 @@ class Together(unittest.TestCase):
             z[:, None].expand(6, 4, 3).log_softmax(2).transpose(0, 1), texts,
             torch.full((6,), 4), lengths, reduction="sum"))
 
+    def test_constants_as_long_as_a_batch_are_no_labels(self):
+        counts, weights = torch.tensor([1, 2, 2, 5, 1, 2]), torch.tensor([1.0, 9.0, 2.0, 3.0, 1.0, 4.0])
+        labels = torch.tensor([0, 1, 1, 5, 3, 3])
+        losses_of = (
+            lambda z: (functional.cross_entropy(z, labels, reduction="none")
+                       * weights[labels]).sum() / counts.sum(),
+            lambda z: functional.cross_entropy(z, labels, reduction="sum") * (counts > 1).sum(),
+            lambda z: ((z - weights) ** 2).sum() / weights.sum())
+        for number, loss in enumerate(losses_of):
+            for step in range(3):
+                with self.subTest(number, step=step):
+                    model = torch.nn.Linear(4, 6)
+                    self.addCleanup(guards.watch(model, loss_reduction="sum"))
+                    loss(model(self.x)).backward()
+                    weights *= 1.1  # as a schedule does
+
+    def test_what_no_memory_is_known_of_and_what_keeps_no_versions_is_let_be(self):
+        model = torch.nn.Linear(4, 3)
+        self.addCleanup(guards.watch(model))
+        found = model(self.x)
+        torch.eye(3).to_sparse().coalesce()
+        with torch.inference_mode():
+            torch.randn(8).mul_(2.0)
+        found.square().sum().backward()
+
     def test_what_begins_later_is_seen_at_its_first_step(self):
         for every in (2, 3, 5, 8):
             steps, model = 0, torch.nn.Linear(4, 3)

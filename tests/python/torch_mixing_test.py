@@ -12,7 +12,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("torch is not installed")
 from dpledger import torch as exact  # noqa: E402
-from dpledger.torch import functional, guards, losses, trial  # noqa: E402
+from dpledger.torch import functional, guards, losses, tape, trial  # noqa: E402
 
 F, nn = torch.nn.functional, torch.nn
 SOME = torch.tensor([0, 2, 1])
@@ -159,6 +159,18 @@ BATCHES = {
     "rows of length one": (lambda x, y, lengths: F.normalize(x), False),
     "with labels": (lambda x, y, lengths: x + F.one_hot(y, 4), False),
     "cut to the longest": (cut_to_the_longest, False),
+    # Random bits are given again, in their places: those that depend on numbers too.
+    "in another order, with noise": (
+        lambda x, y, lengths: x[torch.randperm(len(x))] + torch.randn_like(x), False),
+    "sorted by lengths, with noise": (
+        lambda x, y, lengths: x[lengths.argsort()] + torch.randn_like(x), False),
+    "sorted by sums, with noise": (
+        lambda x, y, lengths: x[x.sum(1).argsort()] + torch.randn_like(x), False),
+    "counts": (lambda x, y, lengths: torch.poisson(x.abs() * 9) / 9, False),
+    "noise for one class": (lambda x, y, lengths: x.masked_scatter(
+        (y == 1)[:, None], torch.randn_like(x[y == 1])), False),
+    "mixed up, with noise": (
+        lambda x, y, lengths: mixed_up(x, y, lengths) + torch.randn_like(x), True),
     "mixed up": (mixed_up, True),
     "cut and mixed": (cut_and_mixed, True),
     "centred in place": (centred_in_place, True),
@@ -195,6 +207,30 @@ class Batches(support.WithPath):
                                  words)
                 self.assertEqual(torch.equal(model.weight, before), mixes)
 
+    def test_a_pass_without_gradients_before_it_hides_no_mixture(self):
+        # Labels of a model's own, and then a mixture, as for data that has none.
+        model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(12, steps=1)
+        self.addCleanup(guards.watch(model))
+        records = torch.utils.data.TensorDataset(torch.randn(12, 4))
+        for (x,) in exact.data_loader(records, sampler):
+            with torch.no_grad():
+                model(x).softmax(1)
+            with self.assertRaisesRegex(dpledger.InvalidArgument, "made of several records"):
+                model(mixed_up(x, None, None)).square().sum().backward()
+
+    def test_what_is_no_batch_s_is_not_kept(self):
+        model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(12, steps=4)
+        self.addCleanup(guards.watch(model))
+        loader = exact.data_loader(torch.utils.data.TensorDataset(torch.randn(12, 4)), sampler)
+        next(iter(loader))  # to look at it
+        self.assertEqual(tape._running.tapes, [])
+        for (x,) in loader:
+            break
+        self.assertEqual(tape._running.tapes, [])
+        for _ in range(9):  # an evaluation that keeps gradients
+            model(torch.randn(12, 4))
+        self.assertLessEqual(len(guards._WATCHES[model]._tape.outputs), 2)
+
     def test_two_passes_are_of_the_same_records(self):
         # Of another library the rows of both are added: a record was in two of them.
         for name, other, mixes in (("itself", lambda x: x * 2, False),
@@ -202,13 +238,12 @@ class Batches(support.WithPath):
             with self.subTest(name):
                 model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(12, steps=1)
                 self.addCleanup(guards.watch(model))
-                (x,), = exact.data_loader(torch.utils.data.TensorDataset(torch.randn(12, 4)),
-                                          sampler)
-                words = ""
-                try:
-                    (model(x).square().sum() + model(other(x)).square().sum()).backward()
-                except dpledger.InvalidArgument as refused:
-                    words = str(refused)
+                records, words = torch.utils.data.TensorDataset(torch.randn(12, 4)), ""
+                for (x,) in exact.data_loader(records, sampler):
+                    try:
+                        (model(x).square().sum() + model(other(x)).square().sum()).backward()
+                    except dpledger.InvalidArgument as refused:
+                        words = str(refused)
                 self.assertEqual("made of several records (flip)" in words, mixes, words)
 
 

@@ -437,7 +437,7 @@ class _Delivered:
 
     def __init__(self, batches: Any, running: Any) -> None:
         self._batches, self._running, self._failed = batches, running, False
-        self._looks = Looks()
+        self._looks, self._tape = Looks(), None  # type: Looks, Any
 
     def __iter__(self) -> _Delivered:
         return self
@@ -453,13 +453,18 @@ class _Delivered:
         try:
             batch = next(self._batches)
         except StopIteration:
+            tape.is_left(self._tape)
             raise
         except BaseException:
             self._failed = True
             raise
         self._running.delivered()
-        tape.batch_is_given(batch, self._looks.at_next())
+        self._tape = tape.batch_is_given(batch, self._looks.at_next())
         return batch
+
+    def __del__(self) -> None:
+        """No pass will come of the last batch."""
+        tape.is_left(self._tape)
 
 
 class _WithEmpty:

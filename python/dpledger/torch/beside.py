@@ -1,14 +1,14 @@
 """Whether what a loop makes of records is of each one by itself: made again with other records beside
 it, what a record gives must stay.
 
-Of a batch before the model is given it: each of the model's rows must be of one record, as it was,
-though sorted by their lengths, say. Of a loss: the gradient of a record. It changes where records
-are taken together, however that is written, and where a mean is over what the batch's labels,
-weights or masks leave of it.
+Of a batch before the model is given it: each of the model's rows must be of one record, be they
+sorted or in any other order. Of a loss: the gradient of a record. It changes where records are
+taken together, however that is written, and where a mean is over what the batch's labels, weights
+or masks leave of it.
 
 Nothing is said where what was noted cannot be made again as it was: of operations that torch does
-not show, of numbers that were taken out of tensors and changed, of random bits that another thread
-draws too; nor of what is made of a batch that no loader of ours gave.
+not show, of numbers that were taken out of tensors and changed; nor of what is made of a batch that
+no loader of ours gave, or of a part of one.
 """
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import torch
 
+from . import functional
 from .tape import Tape, Values
 
+_SWAPS = 8  # of labels
 _PART = 4096  # numbers of a row that are compared with other rows
 # By what outputs in others' places are multiplied: what is chosen of all is another one then.
 _SCALES = (1.0, 8.0, -8.0, 0.125)
@@ -30,36 +32,53 @@ class Found(NamedTuple):
     by_factor: bool  # it is longer or shorter, and only beside other labels or masks
 
 
-class Earlier:
-    """What tensors were like that no operation gave, of the tapes of one model before: those that
-    are as long as each batch, and change, are of records. Others may be as long by chance."""
-
-    def __init__(self) -> None:
-        self.leaves: Dict[int, Tuple[Any, ...]] = {}
-
-
 # ---- A batch ----
 
 def inputs_mix(tape: Tape) -> Optional[str]:
     """The operation by which the model was given rows that are made of several records; None if it
     is not seen to be. Empty where it is not known."""
     given = [each for each in tape.inputs if len(each) == tape.examples]
-    batch = [each for each, _ in tape.batch.values() if len(each) == tape.examples]
+    batch = [each for each in tape.records if len(each) == tape.examples]
     if tape.examples < 3 or not batch or not tape.reads_to_pass():
         return None
-    with tape.lent():
+    with functional.again():
         first = _rows(tape.made_again({}), {}, given)
         if first is None or not all(map(tape.alike, first, given)):
             return None
         for record, other in ((tape.examples // 2, 0), (0, tape.examples // 2 + 1)):
-            instead = {key: beside(each, record, each[other])
-                       for key, (each, _) in tape.batch.items() if len(each) == tape.examples}
-            changed = _rows(tape.made_again(instead), instead, given)
-            if changed is not None and not all(
-                    tape.alike(one[record], two[record]) for one, two in zip(first, changed)) and any(
-                        _is_new(first, changed, place) for place in (record, other)):
+            instead = {id(each): beside(value, record, value[other]) for each in batch
+                       for value in (tape.value_of(each),)}
+            if _makes_new_rows(tape, given, first, instead, (record, other)):
                 return tape.first_to_differ(instead, record)
     return None
+
+
+def _makes_new_rows(tape: Tape, given: Sequence[torch.Tensor], first: Sequence[torch.Tensor],
+                    instead: Dict[int, torch.Tensor], records: Tuple[int, int]) -> bool:
+    """Whether a record's row is another one, and in no other place either. (Of a batch where all
+    others are one record two rows stay as they were, in any order: with noise by places, that shows
+    it. Batches are sorted by what has one number of each record, or by a sum.)"""
+    changed = _rows(tape.made_again(instead), instead, given)
+    if changed is None or any(a.shape != b.shape for a, b in zip(first, changed)):
+        return False
+    stay = _stay(tape, first, changed)
+    if stay[records[0]] or not any(_is_new(first, changed, row) for row in records):
+        return False
+    if not tape.has_random_bits() or sum(stay) == 2:
+        return sum(stay) != 2
+    wide = {key: value for key, value in instead.items() if value.dim() > 1}
+    for others in (instead, wide):
+        changed = _rows(tape.made_again(others, in_order=True), others, given)
+        if changed is not None and sum(_stay(tape, first, changed)) == 2:
+            return False
+    return True
+
+
+def _stay(tape: Tape, first: Sequence[torch.Tensor],
+          changed: Sequence[torch.Tensor]) -> List[bool]:
+    """Which rows are as they were."""
+    return [all(tape.alike(a[row], b[row]) for a, b in zip(first, changed))
+            for row in range(tape.examples)]
 
 
 def _rows(values: Optional[Values], instead: Dict[int, torch.Tensor],
@@ -75,8 +94,6 @@ def _is_new(first: Sequence[torch.Tensor], changed: Sequence[torch.Tensor], plac
     """Whether what is in a place now was in none before, by a part of it."""
     there = None
     for one, two in zip(first, changed):
-        if one.shape != two.shape:
-            return False
         rows, row = (each.reshape(len(each), -1)[:, :_PART].double() for each in (
             one, two[place:place + 1]))
         near = (rows - row).abs().amax(1) <= 1e-3 * rows.abs().max()
@@ -86,7 +103,7 @@ def _is_new(first: Sequence[torch.Tensor], changed: Sequence[torch.Tensor], plac
 
 # ---- A loss ----
 
-def loss_mixes(tape: Tape, earlier: Earlier, losses: Sequence[torch.Tensor], place: int,
+def loss_mixes(tape: Tape, losses: Sequence[torch.Tensor], place: int,
                gradient: torch.Tensor) -> Optional[Found]:
     """How the gradient of `losses` by the output in a place depends, for some record, on other
     records; None where it is not seen to."""
@@ -94,25 +111,37 @@ def loss_mixes(tape: Tape, earlier: Earlier, losses: Sequence[torch.Tensor], pla
     if tape.examples < 2 or not tape.reads_to(losses):
         return None
     gradient = gradient.detach()
-    sizes = gradient.reshape(tape.examples, -1).double().norm(dim=1)
+    sizes = gradient.reshape(tape.examples, -1).float().norm(dim=1)
     if not bool(torch.isfinite(sizes).all()) or not bool((sizes > 0).any()):
         return None
     output = tape.outputs[place]
-    with tape.lent():
+    with functional.again():
         again = _gradient(tape.made_again({}), losses, output)
         if again is None or not tape.alike(again, gradient):
             return None
-        labels = _labels(tape, earlier)
-        for record, instead, has_labels in _others(tape, labels, output, gradient, sizes):
+        for record, instead in _other_outputs(tape, output, gradient, sizes):
             changed = _gradient(tape.made_again(instead), losses, output)
-            if changed is None or tape.alike(changed[record], gradient[record]):
-                continue
-            if not has_labels:
+            if changed is not None and not tape.alike(changed[record], gradient[record]):
                 return Found(tape.first_to_differ(instead, record), False)
-            # By a factor: else a label may be one of several (where a record's begin, say).
-            if tape.alike(*(row / row.norm() for row in (changed[record], gradient[record]))):
+
+        def is_by_factor(labels: Sequence[torch.Tensor]) -> bool:
+            return any(_is_by_factor(tape, gradient[record], changed[record])
+                       for record, other in _pairs(sizes)
+                       for changed in (_gradient(tape.made_again(_other_labels(
+                           tape, labels, record, other)), losses, output),) if changed is not None)
+        labels = _labels(tape)
+        if labels and is_by_factor(labels):
+            labels = [each for each in labels if _are_of_records(tape, losses, output, gradient,
+                                                                 each)]
+            if labels and is_by_factor(labels):
                 return Found("", True)
     return None
+
+
+def _is_by_factor(tape: Tape, row: torch.Tensor, changed: torch.Tensor) -> bool:
+    """Whether it is longer or shorter, and no other: else a label may be one of several (where a
+    record's begin, say)."""
+    return not tape.alike(changed, row) and tape.alike(changed / changed.norm(), row / row.norm())
 
 
 def _gradient(values: Optional[Values], losses: Sequence[torch.Tensor],
@@ -124,51 +153,70 @@ def _gradient(values: Optional[Values], losses: Sequence[torch.Tensor],
         return None
 
 
-def _others(tape: Tape, labels: List[torch.Tensor], output: torch.Tensor, gradient: torch.Tensor,
-            sizes: torch.Tensor) -> Iterator[Tuple[int, Dict[int, torch.Tensor], bool]]:
-    """A record, what stands for the tensors that have others, and whether labels are among them.
-    The record is that with the largest gradient, or the smallest that has one."""
+def _pairs(sizes: torch.Tensor) -> Sequence[Tuple[int, int]]:
+    """A record and one that is put in others' places: that with the largest gradient, and that with
+    the smallest of those that have one."""
     most, least = int(sizes.argmax()), int(sizes.masked_fill(sizes == 0, torch.inf).argmin())
-    pairs = ((most, most), (most, least), (least, most))
-    for record, other in pairs:
+    return (most, most), (most, least), (least, most)
+
+
+def _other_outputs(tape: Tape, output: torch.Tensor, gradient: torch.Tensor,
+                   sizes: torch.Tensor) -> Iterator[Tuple[int, Dict[int, torch.Tensor]]]:
+    """A record, and what stands for the outputs."""
+    for record, other in _pairs(sizes):
         for scale in _SCALES if record == other else _SCALES[:1]:
             yield record, {id(each): beside(each, record, each.detach()[other] * scale)
-                           for each in tape.outputs}, False
-    now = output.detach()
+                           for each in tape.outputs}
+    now, most = output.detach(), int(sizes.argmax())
     for scale in (8.0, -8.0):  # all others' losses become larger, or smaller
         far = now + gradient * (scale * now.norm() / gradient.norm())
-        yield most, {id(output): beside(now, most, far.to(now.dtype))}, False
-    for record, other in pairs if labels else ():
-        instead = {id(each): beside(each, record, each.detach()[other]) for each in tape.outputs}
-        for each in labels:
-            value = tape.batch.get(id(each), (each, 0))[0].detach()
-            instead[id(each)] = beside(value, record, value[other])
-        yield record, instead, True
+        yield most, {id(output): beside(now, most, far.to(now.dtype))}
 
 
-def _labels(tape: Tape, earlier: Earlier) -> List[torch.Tensor]:
-    """Tensors that no operation gave and that have something of each record in its row."""
-    found, before = [], earlier.leaves
-    earlier.leaves = {}
-    inputs, outputs = set(map(id, tape.inputs)), set(map(id, tape.outputs))
-    for number, each in enumerate(tape.leaves):
-        if (id(each) in outputs or each.requires_grad or each.is_complex() or not each.dim()
-                or len(each) != tape.examples or each.shape[1:2] == each.shape[:1]):
+def _other_labels(tape: Tape, labels: Sequence[torch.Tensor], record: int,
+                  other: int) -> Dict[int, torch.Tensor]:
+    instead = {id(each): beside(each, record, each.detach()[other]) for each in tape.outputs}
+    for each in labels:
+        value = tape.value_of(each)
+        instead[id(each)] = beside(value, record, value[other])
+    return instead
+
+
+def _labels(tape: Tape) -> List[torch.Tensor]:
+    """Tensors that no operation gave and that may have something of each record in its row."""
+    outputs = set(map(id, tape.outputs))
+    found = []
+    for each in tape.leaves:
+        if (id(each) in outputs or each.requires_grad or not each.dim()
+                or len(each) != tape.examples):
             continue
-        if id(each) in tape.batch:
-            found.append(each)
-            continue
-        wide = each.detach().double().flatten()
-        whole = not each.is_floating_point()
-        if whole and len(wide) > 1 and len(wide.unique()) == len(wide):
+        if not each.is_floating_point() and len(each.unique()) == each.numel() > 1:
             continue  # places, perhaps, of records
-        now = earlier.leaves[number] = (
-            each.dtype, each.shape[1:], len(each), float(wide.sum()),
-            float((wide * torch.arange(len(wide), device=wide.device)).sum()))
-        was = before.get(number)
-        if (whole or id(each) in inputs
-                or was is not None and was[:2] == now[:2] and was[2:] != now[2:]):
-            found.append(each)
+        found.append(each)
+    return found
+
+
+def _are_of_records(tape: Tape, losses: Sequence[torch.Tensor], output: torch.Tensor,
+                    gradient: torch.Tensor, labels: torch.Tensor) -> bool:
+    """Whether two rows that change places change the gradients of those two records alone. Others
+    are as long by chance: weights of as many classes, say."""
+    value, found = tape.value_of(labels), False
+    rows, tried = value.reshape(len(value), -1), 0
+    for one in range(tape.examples - 1):
+        others = (rows[one + 1:] != rows[one]).any(1).nonzero()[:, 0]
+        if not len(others) or tried == _SWAPS:
+            continue
+        tried, two = tried + 1, one + 1 + int(others[0])
+        swapped = value.clone()
+        swapped[one], swapped[two] = value[two], value[one]
+        changed = _gradient(tape.made_again({id(labels): swapped}), losses, output)
+        if changed is None:
+            continue
+        differ = {row for row in range(tape.examples)
+                  if not tape.alike(changed[row], gradient[row])}
+        if not differ <= {one, two}:
+            return False
+        found = found or bool(differ)
     return found
 
 

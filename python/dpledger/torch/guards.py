@@ -60,7 +60,7 @@ class Watch:
         self._model = weakref.ref(model)
         self.users, self.public = 0, set()  # type: int, Set[str]
         self._factors: Dict[int, float] = {}
-        self._earlier, self._tape = beside.Earlier(), None  # type: Any, Optional[tape.Tape]
+        self._tape: Optional[tape.Tape] = None
         self.loss_reduction: Optional[str] = None
         # Of the forward pass that is going on.
         self.before: Optional[_States] = None
@@ -144,11 +144,15 @@ class Watch:
         return before
 
     def _begin_tape(self, given: Any) -> None:
-        if self._tape is not None and self._tape.is_used:
+        tape.pause(not torch.is_grad_enabled())
+        if not torch.is_grad_enabled():
+            return
+        if self._tape is not None and (self._tape.is_used or self._tape.has_ended):
             self.end_tape()
-        delivered = tape.delivered(is_wanted=self._tape is None and torch.is_grad_enabled())
-        if self._tape is None and torch.is_grad_enabled():
-            self._tape = delivered or (tape.Tape.begun() if self._by_value else None)
+        delivered = tape.delivered(is_wanted=self._tape is None)
+        if self._tape is None:
+            self._tape = delivered or (tape.Tape.begun() if self._by_value and tape.is_plain(given)
+                                       else None)
         if self._tape is not None:
             self._tape.pass_begins(given)
 
@@ -157,7 +161,8 @@ class Watch:
         if functional.running():
             return
         self.check()
-        noted = self._tape
+        tape.pause(False)
+        noted = self._tape if torch.is_grad_enabled() else None
         found = [] if noted is None else noted.pass_ends(output)
         mixed = None if noted is None else beside.inputs_mix(noted)
         if mixed is not None:
@@ -171,7 +176,7 @@ class Watch:
         for place, tensor in enumerate(found, 0 if noted is None else len(noted.outputs) - len(
                 found)):
             tensor.register_hook(losses.Check(self.loss_reduction, tensor, self._factors, noted,
-                                              place, self._earlier))
+                                              place))
 
     def check(self) -> None:
         """Refuses what was written since the pass began, by its name, and puts it back."""

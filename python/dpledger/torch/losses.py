@@ -34,10 +34,9 @@ class Check:
     """
 
     def __init__(self, said: Optional[str], output: torch.Tensor, factors: Dict[int, float],
-                 tape: Optional[Tape], place: int, earlier: beside.Earlier) -> None:
+                 tape: Optional[Tape], place: int) -> None:
         self.said, self.output, self.factors = said, output.detach(), factors
         self._tape, self._place = None if tape is None else weakref.ref(tape), place
-        self._earlier = earlier
 
     def __call__(self, gradient: torch.Tensor) -> None:
         losses = _losses()
@@ -55,7 +54,7 @@ class Check:
 
     def _refuse_mixing(self, losses: List[torch.Tensor], gradient: torch.Tensor) -> None:
         tape = self._tape and self._tape()
-        found = tape and beside.loss_mixes(tape, self._earlier, losses, self._place, gradient)
+        found = tape and beside.loss_mixes(tape, losses, self._place, gradient)
         if found is not None and found.by_factor:
             raise InvalidArgument(
                 "loss_reduction: the loss is a mean over those labels of the batch that are not "

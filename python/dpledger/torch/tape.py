@@ -1,5 +1,5 @@
 """Operations of torch that a loop makes of a batch, noted with what they were given, and made again
-on other tensors.
+on other tensors. What random bits gave is given again, not drawn.
 
 A tape is of one batch: from where a loader hands it on, or a pass of a watched model begins, to the
 backward pass behind it. Of the pass itself only what follows the last layer whose rows are taken is
@@ -17,7 +17,10 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from . import functional
 
+enabled = True  # False: nothing is noted, as for operations that torch refuses within a mode
 MOST_CALLS = 10000  # of operations that are noted
+MOST_BYTES = 1 << 32  # that they gave, and before a pass
+MOST_BYTES_BEFORE = 1 << 28
 _MOST_LAYERS = 4  # whose outputs are kept of a model that gives its loss alone
 
 
@@ -28,6 +31,7 @@ class _Call(NamedTuple):
     shape: Any  # of the arguments' tree
     gave: List[torch.Tensor]
     has_gradients: bool
+    kept: List[torch.Tensor]  # copies of what it gave that is given again
 
 
 class Tape:
@@ -37,12 +41,14 @@ class Tape:
         self.has_ended, self.is_used = False, False
         # Copies of a loader's tensors, which a loop may write, and how often they were written.
         self.batch: Dict[int, Tuple[torch.Tensor, int]] = {}
+        self.records: List[torch.Tensor] = []  # those tensors
         self.inputs: List[torch.Tensor] = []  # of the model
         self.outputs: List[torch.Tensor] = []  # with records in their rows
         self.examples = self._examples_now = 0  # of passes, and of the one that is going on
         self.leaves: List[torch.Tensor] = []  # that no operation of those read gave
         self._fails = False
-        self._bits, self._thread = functional.Bits(), threading.get_ident()
+        self._thread = threading.get_ident()
+        self._bytes, self._passes = 0, 0
         self._calls: List[_Call] = []
         self._before = 0  # calls before the pass that is going on
         self._layers: List[torch.Tensor] = []  # outputs of that pass's layers
@@ -60,7 +66,7 @@ class Tape:
 
     def forget(self) -> None:
         """What it noted; and it notes nothing more."""
-        self.has_ended, self.batch = True, {}
+        self.has_ended, self.batch, self.records = True, {}, []
         self.inputs, self.outputs, self.leaves, self._layers = [], [], [], []
         self._calls, self._read = [], []
 
@@ -73,21 +79,26 @@ class Tape:
                 _running.end()
 
     def notes(self, call: _Call) -> None:
-        if not self.has_ended and not self.is_used and not self._fails:
-            # Bits of a generator are the caller's.
-            self._fails = len(self._calls) >= MOST_CALLS or any(
-                isinstance(each, torch.Generator) for each in call.given)
-            self._calls.append(call)
+        if self.has_ended or self.is_used:
+            return
+        self._calls.append(call)
+        self._bytes += sum(each.numel() * each.element_size() for each in call.gave)
+        if len(self._calls) > MOST_CALLS or self._bytes > (
+                MOST_BYTES if self._passes else MOST_BYTES_BEFORE):
+            self.forget()
 
     def is_given(self, batch: Any) -> None:
         """Tensors of a loader, which have something of each record in their rows."""
         with functional.again():
-            for each in functional.tensors(batch):
-                if each.dim():
-                    self.batch[id(each)] = each.detach().clone(), _version(each)
+            for each in _of_records(batch):
+                self.batch[id(each)] = each.detach().clone(), _version(each)
+                self.records.append(each)
 
     def pass_begins(self, given: Any) -> None:
         """A pass of the model."""
+        if self._passes == 2:  # of an evaluation, perhaps, that has gradients
+            self.inputs, self.outputs, self._calls, self._passes = [], [], [], 0
+        self._passes += 1
         self._before, self._layers, self._examples_now = len(self._calls), [], 0
         _running.tape = self
         self.model_is_given(given)
@@ -153,27 +164,20 @@ class Tape:
         self._read = self._calls[:count]
         return True
 
-    @contextlib.contextmanager
-    def lent(self) -> Iterator[None]:
-        """While operations are made again: nothing is noted, and no bits are drawn."""
-        bits, alone = functional.Bits(), threading.active_count() == 1
-        try:
-            with functional.again():
-                yield
-        finally:
-            if alone:  # others draw from the same streams
-                bits.put_back()
+    def has_random_bits(self) -> bool:
+        """In what was read."""
+        return any(call.kept for call in self._read)
 
     def made_again(self, instead: Dict[int, torch.Tensor],
-                   rows: Optional[List[Tuple[str, torch.Tensor]]] = None) -> Optional[Values]:
+                   rows: Optional[List[Tuple[str, torch.Tensor]]] = None,
+                   in_order: bool = False) -> Optional[Values]:
         """What was read, with others in the places of some leaves, by their ids; and in `rows` what
-        each operation gives for all records. None if it fails."""
+        each operation gives for all records. `in_order`: with the rows in the order that they were
+        sorted in. None if it fails."""
         values = Values()
         try:
-            if threading.active_count() == 1:
-                self._bits.put_back()
             for each in self.leaves:  # clones, so that nothing of the loop's is written
-                value = instead.get(id(each), self.batch.get(id(each), (each, 0))[0])
+                value = instead.get(id(each), self.value_of(each))
                 values.put(each, value.detach().clone().requires_grad_(each.requires_grad),
                            by_region=False)
             leaves = set(map(id, self.leaves))
@@ -183,15 +187,19 @@ class Tape:
                         [values.of(each) if isinstance(each, torch.Tensor) else each
                          for each in call.given], call.shape)
                     with torch.set_grad_enabled(call.has_gradients):
-                        found = call.operation(*positional, **named)
+                        found = _made(call, positional, named, in_order)
                     for old, new in zip(call.gave, functional.tensors(found)):
                         if id(old) not in leaves:  # that it gave back
                             values.put(old, new)
                         if rows is not None and new.dim() and len(new) == self.examples:
-                            rows.append((str(call.operation).split(".")[1], new.detach().clone()))
+                            rows.append((_name(call.operation), new.detach().clone()))
         except Exception:  # what it is made of is of another kind, or was freed
             return None
         return values
+
+    def value_of(self, leaf: torch.Tensor) -> torch.Tensor:
+        """Its numbers as they were before the loop wrote them."""
+        return self.batch.get(id(leaf), (leaf, 0))[0].detach()
 
     def first_to_differ(self, instead: Dict[int, torch.Tensor], record: int) -> str:
         """The name of the first operation that gives a record something else; empty where what they
@@ -208,9 +216,11 @@ class Tape:
         kinds = {torch.float32} | {each.dtype for call in self._read for each in call.gave
                                    if each.is_floating_point()}
         near = max(torch.finfo(kind).eps for kind in kinds) ** 0.5
-        a, b = one.detach().double(), other.detach().double()
-        return one.shape == other.shape and bool(
-            (a - b).abs().max() <= near * a.abs().max() if a.numel() else True)
+        if one.shape != other.shape or not one.numel():
+            return one.shape == other.shape
+        wide = torch.float32 if one.is_floating_point() and one.element_size() < 8 else torch.double
+        a, b = one.detach().to(wide), other.detach().to(wide)
+        return bool((a - b).abs_().max() <= near * a.abs().max())
 
 
 class Values:
@@ -242,7 +252,44 @@ class Values:
 
 
 def _region(tensor: torch.Tensor) -> Any:
-    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+    try:
+        return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+    except RuntimeError:  # sparse, say
+        return id(tensor)
+
+
+def _of_records(batch: Any, within: Optional[int] = None) -> Iterator[torch.Tensor]:
+    """Tensors of a batch that may have records in their rows: not those of a list of one for each
+    record, nor those with as many columns, whose rows may be times."""
+    if isinstance(batch, torch.Tensor):
+        if batch.dim() and len(batch) != within and batch.shape[1:2] != batch.shape[:1]:
+            yield batch
+    elif isinstance(batch, (list, tuple)):
+        for part in batch:
+            yield from _of_records(part, len(batch))
+    elif callable(getattr(batch, "values", None)):
+        for part in batch.values():
+            yield from _of_records(part)
+
+
+def _name(operation: Any) -> str:
+    return str(operation).split(".")[1]
+
+
+def is_plain(batch: Any) -> bool:
+    """Torch 1.13 refuses its subclasses' operations within a mode."""
+    return all(type(each) in (torch.Tensor, torch.nn.Parameter)
+               for each in functional.tensors(batch))
+
+
+def _made(call: _Call, positional: Any, named: Any, in_order: bool) -> Any:
+    if in_order and _name(call.operation) == "sort" and call.gave[1].dim() == 1:
+        return positional[0][call.gave[1]], call.gave[1].clone()
+    if not call.kept:
+        return call.operation(*positional, **named)
+    if call.gave[0] is call.given[0]:
+        return positional[0].copy_(call.kept[0])
+    return [each.clone() for each in call.kept]
 
 
 def _version(value: Any) -> int:
@@ -267,7 +314,8 @@ class _Mode(dispatch.TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(self, operation: Any, types: Any, arguments: Any = (),
                            named: Optional[Dict[str, Any]] = None) -> Any:
         named = named or {}
-        if functional.running() or all(tape.has_ended or tape.is_used for tape in _running.tapes):
+        if functional.running() or _running.is_paused or torch.is_inference_mode_enabled() or all(
+                tape.has_ended or tape.is_used for tape in _running.tapes):
             return operation(*arguments, **named)
         given, shape = tree_flatten((arguments, named))
         versions = [_version(each) for each in given]
@@ -278,7 +326,11 @@ class _Mode(dispatch.TorchDispatchMode):  # type: ignore[misc]
             _running.operations -= 1
         gave = list(functional.tensors(found))
         if gave:
-            call = _Call(operation, given, versions, shape, gave, torch.is_grad_enabled())
+            kept = []
+            if torch.Tag.nondeterministic_seeded in getattr(operation, "tags", ()):
+                with functional.again():
+                    kept = [each.detach().clone() for each in gave]
+            call = _Call(operation, given, versions, shape, gave, torch.is_grad_enabled(), kept)
             for tape in _running.tapes:
                 tape.notes(call)
         return found
@@ -295,13 +347,14 @@ class _Running(threading.local):
         self.delivered: Optional[Tape] = None  # that no pass has yet
         self.tape: Optional[Tape] = None  # of which a pass is
         self.tapes: List[Tape] = []
+        self.is_paused = False  # within a pass without gradients
         self.operations = 0  # that are being noted: the mode cannot be taken off then
         self._mode = _Mode()
 
     def is_noted(self) -> bool:
         """Whether operations are noted, from now on if they were not."""
         others = torch._C._len_torch_dispatch_stack()
-        if self.operations or (others and _BENEATH is not None):
+        if not enabled or self.operations or (others and _BENEATH is not None):
             return False
         if _BENEATH is not None:
             _BENEATH(self._mode)
@@ -323,13 +376,25 @@ class _Running(threading.local):
 _running = _Running()
 
 
-def batch_is_given(batch: Any, is_looked_at: bool) -> None:
+def batch_is_given(batch: Any, is_looked_at: bool) -> Optional[Tape]:
     """A loader hands on a batch: its tape begins, if it is looked at."""
     delivered()
-    if is_looked_at and torch.is_grad_enabled():
+    if is_looked_at and torch.is_grad_enabled() and is_plain(batch):
         _running.delivered = Tape.begun()
         if _running.delivered is not None:
             _running.delivered.is_given(batch)
+    return _running.delivered
+
+
+def is_left(tape: Optional[Tape]) -> None:
+    """A loader hands on no more: the last batch's tape ends, if no pass has it."""
+    if tape is not None and tape is _running.delivered:
+        delivered()
+
+
+def pause(is_paused: bool) -> None:
+    """Notes nothing while a pass without gradients goes on."""
+    _running.is_paused = is_paused
 
 
 def delivered(is_wanted: bool = False) -> Optional[Tape]:
