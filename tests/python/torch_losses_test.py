@@ -165,7 +165,8 @@ class Together(unittest.TestCase):
             torch.full((6,), 4), lengths, reduction="sum"))
 
     def test_constants_as_long_as_a_batch_are_no_labels(self):
-        counts, weights = torch.tensor([1, 2, 2, 5, 1, 2]), torch.tensor([1.0, 9.0, 2.0, 3.0, 1.0, 4.0])
+        counts = torch.tensor([1, 2, 2, 5, 1, 2])
+        weights = torch.tensor([1.0, 9.0, 2.0, 3.0, 1.0, 4.0])
         labels = torch.tensor([0, 1, 1, 5, 3, 3])
         losses_of = (
             lambda z: (functional.cross_entropy(z, labels, reduction="none")

@@ -1,5 +1,5 @@
-"""Whether what a loop makes of records is of each one by itself: made again with other records beside
-it, what a record gives must stay.
+"""Whether what a loop makes of records is of each one by itself: made again with other records
+beside it, what a record gives must stay.
 
 Of a batch before the model is given it: each of the model's rows must be of one record, be they
 sorted or in any other order. Of a loss: the gradient of a record. It changes where records are
@@ -12,7 +12,7 @@ no loader of ours gave, or of a part of one.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -140,8 +140,10 @@ def loss_mixes(tape: Tape, losses: Sequence[torch.Tensor], place: int,
 
 def _is_by_factor(tape: Tape, row: torch.Tensor, changed: torch.Tensor) -> bool:
     """Whether it is longer or shorter, and no other: else a label may be one of several (where a
-    record's begin, say)."""
-    return not tape.alike(changed, row) and tape.alike(changed / changed.norm(), row / row.norm())
+    record's begin, say). By more than what is small beside its rounding may come to."""
+    factor = float(changed.norm() / row.norm())
+    return abs(factor - 1) > 4 * tape.near() and tape.alike(changed / changed.norm(),
+                                                            row / row.norm())
 
 
 def _gradient(values: Optional[Values], losses: Sequence[torch.Tensor],

@@ -10,8 +10,6 @@ the pass. What was written is put back: buffers always, parameters at those pass
 """
 from __future__ import annotations
 
-import sys
-import threading
 import weakref
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 

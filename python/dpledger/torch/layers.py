@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from ..errors import InvalidArgument
 
 nn, functional = torch.nn, torch.nn.functional
 Rows = List[Tuple[Any, torch.Tensor]]

@@ -1,6 +1,6 @@
-"""Whether the gradients of a loss are of each record by itself, and whether it is their mean or their
-sum. Rows of per-example gradients show neither: they are those of each record, given the others,
-and by a constant factor all of them are right.
+"""Whether the gradients of a loss are of each record by itself, and whether it is their mean or
+their sum. Rows of per-example gradients show neither: they are those of each record, given the
+others, and by a constant factor all of them are right.
 """
 from __future__ import annotations
 

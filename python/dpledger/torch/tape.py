@@ -211,16 +211,19 @@ class Tape:
         return next((name for (name, a), (_, b) in zip(one, two)
                      if not self.alike(a[record], b[record])), "")
 
-    def alike(self, one: torch.Tensor, other: torch.Tensor) -> bool:
-        """Equal but for rounding."""
+    def near(self) -> float:
+        """What rounding may come to, of 1."""
         kinds = {torch.float32} | {each.dtype for call in self._read for each in call.gave
                                    if each.is_floating_point()}
-        near = max(torch.finfo(kind).eps for kind in kinds) ** 0.5
+        return float(max(torch.finfo(kind).eps for kind in kinds) ** 0.5)
+
+    def alike(self, one: torch.Tensor, other: torch.Tensor) -> bool:
+        """Equal but for rounding."""
         if one.shape != other.shape or not one.numel():
             return one.shape == other.shape
         wide = torch.float32 if one.is_floating_point() and one.element_size() < 8 else torch.double
         a, b = one.detach().to(wide), other.detach().to(wide)
-        return bool((a - b).abs_().max() <= near * a.abs().max())
+        return bool((a - b).abs_().max() <= self.near() * a.abs().max())
 
 
 class Values:
