@@ -776,7 +776,7 @@ def a_warning_that_is_shown_once(model, data, ledger):
     warnings.warn("the first run of several shows it")  # torch's own passes would show it again
 
 
-@case(linear, points, refused="a mean over the weights of the batch's classes")
+@case(linear, points, refused="or over their weights")
 def a_mean_weighted_by_classes(model, data, ledger):
     loss = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 8.0]))
     sampler = poisson()
@@ -855,7 +855,7 @@ def centred_by_the_batch(model, data, ledger):
     return train(model, data, ledger)
 
 
-@case(linear, points, refused=r"loss: takes the rows of the model.s output together \(Mm\)")
+@case(linear, points, refused=r"loss: takes the rows of the model.s output together \(mm\)")
 def contrast(model, data, ledger):
     def loss(model, batch):
         rows = F.normalize(model(batch[0]))
@@ -904,10 +904,10 @@ def loss_over_the_batchs_own_size(model, data, ledger):
     def body(optimizer, batch):
         (sum_loss(model, batch) / max(1, len(batch[0]))).backward()
         optimizer.step()
-    with_step(model, data, ledger, body)
+    with_step(model, data, ledger, body, steps=2)  # a third size would show it to the guards
 
 
-@case(linear, points, found="round 1 has rows of other records that move")
+@case(linear, points, refused="or over their weights")
 def class_weights_of_the_batch(model, data, ledger):
     def body(optimizer, batch):
         counts = torch.bincount(batch[1], minlength=2).clamp(min=1)
@@ -916,7 +916,7 @@ def class_weights_of_the_batch(model, data, ledger):
     with_step(model, data, ledger, body)
 
 
-@case(linear, points, refused=r"loss: takes the rows of the model.s output together \(Topk\)")
+@case(linear, points, refused=r"loss: takes the rows of the model.s output together")
 def hardest_half_of_the_batch(model, data, ledger):
     def body(optimizer, batch):
         losses = F.cross_entropy(model(batch[0]), batch[1], reduction="none")
@@ -925,8 +925,7 @@ def hardest_half_of_the_batch(model, data, ledger):
     with_step(model, data, ledger, body)
 
 
-@case(linear, points, neighbours=6,
-      found="round . has (a sum of group .all.|rows of other records) that move")
+@case(linear, points, refused=r"loss: takes the rows of the model.s output together \(gt\)")
 def harder_than_the_batch(model, data, ledger):
     def body(optimizer, batch):
         losses = F.cross_entropy(model(batch[0]), batch[1], reduction="none")

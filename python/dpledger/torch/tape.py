@@ -19,8 +19,7 @@ from . import functional
 
 enabled = True  # False: nothing is noted, as for operations that torch refuses within a mode
 MOST_CALLS = 10000  # of operations that are noted
-MOST_BYTES = 1 << 32  # that they gave, and before a pass
-MOST_BYTES_BEFORE = 1 << 28
+MOST_BYTES, MOST_BYTES_BEFORE = 1 << 32, 1 << 28  # that they gave: from a pass on, and before it
 _MOST_LAYERS = 4  # whose outputs are kept of a model that gives its loss alone
 
 
@@ -191,7 +190,8 @@ class Tape:
                     for old, new in zip(call.gave, functional.tensors(found)):
                         if id(old) not in leaves:  # that it gave back
                             values.put(old, new)
-                        if rows is not None and new.dim() and len(new) == self.examples:
+                        if rows is not None and new.dim() and len(new) == self.examples and (
+                                "empty" not in _name(call.operation)):  # which gives any numbers
                             rows.append((_name(call.operation), new.detach().clone()))
         except Exception:  # what it is made of is of another kind, or was freed
             return None
