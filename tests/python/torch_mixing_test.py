@@ -207,6 +207,22 @@ class Batches(support.WithPath):
                                  words)
                 self.assertEqual(torch.equal(model.weight, before), mixes)
 
+    def test_labels_in_the_order_of_sorted_rows_are_each_record_s_own(self):
+        # Beside other lengths a row of outputs is another record's: its gradient is no longer or
+        # shorter one, but another.
+        torch.manual_seed(5)
+        model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(12, steps=6)
+        self.addCleanup(guards.watch(model))
+        records = torch.utils.data.TensorDataset(torch.randn(12, 4), torch.randint(3, (12,)),
+                                                 torch.randint(1, 5, (12,)))
+        for x, y, lengths in exact.data_loader(records, sampler):
+            order = lengths.argsort(descending=True)
+            F.cross_entropy(model(x[order]), y[order], reduction="sum").backward()
+            parts = [F.cross_entropy(model(x[y == label]), y[y == label], reduction="sum")
+                     for label in range(3)]
+            sum(parts).backward()
+            guards.check_state()
+
     def test_a_pass_without_gradients_before_it_hides_no_mixture(self):
         # Labels of a model's own, and then a mixture, as for data that has none.
         model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(12, steps=1)
