@@ -86,6 +86,7 @@ Desk::Desk(const DeskOptions& options, const Services& services, Identifier* ide
       authorizer_(authorizer != nullptr ? *authorizer : allow_all_),
       health_(ServedServices()),
       quotas_(options.quotas, Clock::System()),
+      waiting_(QuotaOptions{.bytes = options.quotas.bytes / 4}, Clock::System()),
       pools_{{WorkerPool({"store", kStoreThreads, kMaxQueuedStoreCalls}),
               WorkerPool({"lists", kListThreads, kMaxQueuedStoreCalls, /*background=*/true}),
               WorkerPool({"accounting", options.query_threads, options.max_queued_queries,
@@ -301,7 +302,7 @@ absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitStranger(const CallCo
 
 absl::StatusOr<std::unique_ptr<Quotas::Permit>> Desk::AdmitWaiting(const CallContext& context,
                                                                    size_t bytes) {
-  return quotas_.Admit(context.party, /*question=*/false, bytes);
+  return waiting_.Admit(context.party, /*question=*/false, bytes);
 }
 
 void OpenStream::Start() {

@@ -169,7 +169,8 @@ class Desk {
 
   // For a known caller's call whose message is to be read: what has not come yet takes memory too.
   Turns& turns_to_send() { return turns_to_send_; }
-  // For a request that is here, while its call waits for something else. RESOURCE_EXHAUSTED.
+  // For a request that is here, while its call waits for the end of its input: a quarter of the
+  // bytes is for those, so that they take none from calls that run. RESOURCE_EXHAUSTED.
   absl::StatusOr<std::unique_ptr<Quotas::Permit>> AdmitWaiting(const CallContext& context,
                                                                size_t bytes);
 
@@ -224,6 +225,7 @@ class Desk {
   CallGate gate_;
   Health health_;
   Quotas quotas_;
+  Quotas waiting_;
   Turns turns_to_send_{32};
   std::array<WorkerPool, 4> pools_;  // in the order of Pool, after kInline
   const std::vector<Method> methods_;

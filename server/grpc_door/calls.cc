@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kFirstWindow = 65'535;                         // RFC 9113, section 6.9.2
 constexpr absl::Duration kStrangersTime = absl::Seconds(2);     // for a message
+constexpr absl::Duration kInputTime = absl::Seconds(20);        // of a known caller, each part
+constexpr absl::Duration kNoRoom = absl::Milliseconds(100);     // the end is mostly there already
 constexpr absl::Duration kStrangersStream = absl::Seconds(10);  // for a stream of them
 constexpr absl::Duration kAtOnce = absl::Milliseconds(10);      // once gRPC has the reactor
 
@@ -72,7 +74,7 @@ void UnknownCall::OnReadDone(bool) {
 OneRequestCall::OneRequestCall(Desk& desk, const Method& method,
                                grpc::GenericCallbackServerContext* context)
     : desk_(desk), method_(method), server_context_(context), call_(ContextOf(context, desk)) {
-  if (call_.identified.ok()) {
+  if (call_.identified.ok() && method_.permission.has_value()) {
     desk_.turns_to_send().Wait(call_.party, this);
   } else {
     Reactor::StartRead(&request_);
@@ -82,6 +84,7 @@ OneRequestCall::OneRequestCall(Desk& desk, const Method& method,
 
 void OneRequestCall::OnTurn() {
   has_turn_ = true;
+  GiveUpAfter(server_context_, kInputTime);
   Reactor::StartRead(&request_);
 }
 
@@ -103,15 +106,12 @@ void OneRequestCall::OnReadDone(bool ok) {
   if (first && !method_.no_side_effects) {
     absl::StatusOr<std::unique_ptr<Quotas::Permit>> waiting =
         desk_.AdmitWaiting(call_, request_.Length());
-    if (!waiting.ok()) {
-      request_.Clear();
-      Reactor::Finish(ToGrpc(waiting.status()));
-      return;
-    }
-    waiting_ = *std::move(waiting);
+    GiveUpAfter(server_context_, waiting.ok() ? kInputTime : kNoRoom);
+    if (waiting.ok()) waiting_ = *std::move(waiting);
     Reactor::StartRead(&extra_);
   } else if (first || (!ok && has_request_)) {
     waiting_.reset();  // the desk counts it from now on
+    CallOff();
     OnRequest();
   } else {
     Reactor::Finish(ToGrpc(absl::UnimplementedError(

@@ -61,8 +61,8 @@ class UnknownCall : public WatchedCall {
 
 // Reads the one request of a unary call or a server stream. UNIMPLEMENTED if there is none. A
 // method with a side effect is also refused if there is a second one: it waits for the end of the
-// input, and its request counts among its caller's bytes meanwhile. The others answer the first, as
-// gRPC's own servers do, and save a trip through gRPC's queue.
+// input, so long where all that wait have room, and else but for what is on its way. The others
+// answer the first, as gRPC's own servers do, and save a trip through gRPC's queue.
 //
 // Who calls is known before anything is read. A stranger's message is waited for but two seconds,
 // only so many of one host at once, and dropped unless the method is open to everybody: what has no
