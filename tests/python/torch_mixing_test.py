@@ -207,6 +207,39 @@ class Batches(support.WithPath):
                                  words)
                 self.assertEqual(torch.equal(model.weight, before), mixes)
 
+    def test_weights_of_classes_are_public_and_means_over_them_are_not(self):
+        # With two records every tensor of two numbers had "rows of both"; and where labels and a
+        # mask are both in the sum that a mean is over, neither alone was seen to be of records.
+        weights, pair = torch.tensor([1.0, 3.0, 100.0]), torch.tensor([1.0, 5.0])
+        cross = F.cross_entropy
+        losses_of = (
+            ("weighted sum", False, lambda z, y, k: cross(z, y, weights, reduction="sum")),
+            ("weights of two", False, lambda z, y, k: (
+                cross(z, y, reduction="none") * pair[k]).sum()),
+            ("two terms", False, lambda z, y, k: pair[0] * cross(z, y, reduction="sum")
+             + pair[1] * z.square().sum()),
+            ("mean by both", True, lambda z, y, k: cross(z, y.masked_fill(k == 0, -100), weights)),
+            ("mean by both, by hand", True, lambda z, y, k: (
+                cross(z, y, reduction="none") * weights[y] * k).sum() / (weights[y] * k).sum()))
+        for rows in (2, 3, 12):
+            for name, refused, loss in losses_of:
+                if refused and rows < 12:
+                    continue  # labels that all differ may be places
+                with self.subTest(name, rows=rows):
+                    torch.manual_seed(5)
+                    model, sampler = nn.Linear(4, 3), exact.FullBatchSampler(rows, steps=6)
+                    self.addCleanup(guards.watch(model))
+                    records = torch.utils.data.TensorDataset(
+                        torch.randn(rows, 4), torch.arange(rows) % 3, torch.arange(rows) % 2)
+                    words = ""
+                    for x, y, k in exact.data_loader(records, sampler):
+                        try:
+                            loss(model(x), y, k).backward()
+                        except dpledger.InvalidArgument as error:
+                            words = str(error)
+                        guards.check_state()
+                    self.assertEqual("or over their weights" in words, refused, words)
+
     def test_labels_in_the_order_of_sorted_rows_are_each_record_s_own(self):
         # Beside other lengths a row of outputs is another record's: its gradient is no longer or
         # shorter one, but another.

@@ -19,7 +19,7 @@ import torch
 from . import functional
 from .tape import Tape, Values
 
-_SWAPS = 8  # of labels
+_SWAPS = 8  # of records, for each of their labels
 _PART = 4096  # numbers of a row that are compared with other rows
 # By what outputs in others' places are multiplied: what is chosen of all is another one then.
 _SCALES = (1.0, 8.0, -8.0, 0.125)
@@ -131,9 +131,9 @@ def loss_mixes(tape: Tape, losses: Sequence[torch.Tensor], place: int,
                            tape, labels, record, other)), losses, output),) if changed is not None)
         labels = _labels(tape)
         if labels and is_by_factor(labels):
-            labels = [each for each in labels if _are_of_records(tape, losses, output, gradient,
-                                                                 each)]
-            if labels and is_by_factor(labels):
+            swaps = _Swaps(tape, losses, output, gradient)
+            labels = [each for each in labels if swaps.matter(each)]
+            if labels and is_by_factor(labels) and swaps.are_of_records(labels):
                 return Found("", True)
     return None
 
@@ -185,7 +185,8 @@ def _other_labels(tape: Tape, labels: Sequence[torch.Tensor], record: int,
 
 
 def _labels(tape: Tape) -> List[torch.Tensor]:
-    """Tensors that no operation gave and that may have something of each record in its row."""
+    """Tensors that no operation gave and that have something of each record in its row: what the
+    loader gave; else those that may."""
     outputs = set(map(id, tape.outputs))
     found = []
     for each in tape.leaves:
@@ -195,31 +196,47 @@ def _labels(tape: Tape) -> List[torch.Tensor]:
         if not each.is_floating_point() and len(each.unique()) == each.numel() > 1:
             continue  # places, perhaps, of records
         found.append(each)
-    return found
+    known = [each for each in found if id(each) in tape.batch]
+    return known or (found if tape.examples > 2 else [])
 
 
-def _are_of_records(tape: Tape, losses: Sequence[torch.Tensor], output: torch.Tensor,
-                    gradient: torch.Tensor, labels: torch.Tensor) -> bool:
-    """Whether two rows that change places change the gradients of those two records alone. Others
-    are as long by chance: weights of as many classes, say."""
-    value, found = tape.value_of(labels), False
-    rows, tried = value.reshape(len(value), -1), 0
-    for one in range(tape.examples - 1):
-        others = (rows[one + 1:] != rows[one]).any(1).nonzero()[:, 0]
-        if not len(others) or tried == _SWAPS:
-            continue
-        tried, two = tried + 1, one + 1 + int(others[0])
-        swapped = value.clone()
-        swapped[one], swapped[two] = value[two], value[one]
-        changed = _gradient(tape.made_again({id(labels): swapped}), losses, output)
-        if changed is None:
-            continue
-        differ = {row for row in range(tape.examples)
-                  if not tape.alike(changed[row], gradient[row])}
-        if not differ <= {one, two}:
-            return False
-        found = found or bool(differ)
-    return found
+class _Swaps:
+    """Of two records that change places."""
+
+    def __init__(self, tape: Tape, losses: Sequence[torch.Tensor], output: torch.Tensor,
+                 gradient: torch.Tensor) -> None:
+        self._tape, self._losses, self._output, self._gradient = tape, losses, output, gradient
+
+    def matter(self, label: torch.Tensor) -> bool:
+        """Whether it matters in which rows it is: a number that is made of all of it is the same
+        in any order."""
+        return any(changed is not None and not self._tape.alike(changed, self._gradient)
+                   for _, changed in self._made(label, [label]))
+
+    def are_of_records(self, labels: Sequence[torch.Tensor]) -> bool:
+        """Whether two records that change places with their labels have their gradients in each
+        other's, and no other one has another. What is as long by chance would stay where it is: a
+        class's weight, say."""
+        swaps = [swap for label in labels
+                 for swap in self._made(label, [*self._tape.outputs, *labels])]
+        return bool(swaps) and all(
+            changed is not None and all(self._tape.alike(changed[place], self._gradient[other])
+                                        for place, other in enumerate(order))
+            for order, changed in swaps)
+
+    def _made(self, label: torch.Tensor, moved: Sequence[torch.Tensor]) -> Iterator[
+            Tuple[List[int], Optional[torch.Tensor]]]:
+        """Orders that differ in two rows of the label, and the gradient with what is moved so."""
+        tape, tried = self._tape, 0
+        rows = tape.value_of(label).reshape(tape.examples, -1)
+        for one in range(tape.examples - 1):
+            others = (rows[one + 1:] != rows[one]).any(1).nonzero()[:, 0]
+            if len(others) and tried < _SWAPS:
+                tried, two = tried + 1, one + 1 + int(others[0])
+                order = list(range(tape.examples))
+                order[one], order[two] = two, one
+                instead = {id(each): tape.value_of(each)[order] for each in moved}
+                yield order, _gradient(tape.made_again(instead), self._losses, self._output)
 
 
 def beside(tensor: torch.Tensor, record: int, others: torch.Tensor) -> torch.Tensor:
