@@ -207,6 +207,20 @@ class Batches(support.WithPath):
                                  words)
                 self.assertEqual(torch.equal(model.weight, before), mixes)
 
+    def test_numbers_that_are_drawn_for_chosen_places_are_no_mixture(self):
+        # As many as are missing: of other records they would fall into other places.
+        for seed in range(12):
+            torch.manual_seed(seed)
+            x, sampler = torch.randn(5, 4), exact.FullBatchSampler(5, steps=4)
+            model = nn.Linear(4, 3)
+            end = guards.watch(model)
+            for (x,) in exact.data_loader(torch.utils.data.TensorDataset(x), sampler):
+                missing = x < -0.5
+                x[missing] = torch.randn(int(missing.sum()))
+                model(x).square().sum().backward()
+                guards.check_state()
+            end()
+
     def test_weights_of_classes_are_public_and_means_over_them_are_not(self):
         # With two records every tensor of two numbers had "rows of both"; and where labels and a
         # mask are both in the sum that a mean is over, neither alone was seen to be of records.

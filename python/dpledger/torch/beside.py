@@ -39,7 +39,8 @@ def inputs_mix(tape: Tape) -> Optional[str]:
     is not seen to be. Empty where it is not known."""
     given = [each for each in tape.inputs if len(each) == tape.examples]
     batch = [each for each in tape.records if len(each) == tape.examples]
-    if tape.examples < 3 or not batch or not tape.reads_to_pass():
+    if (tape.examples < 3 or not batch or not tape.reads_to_pass()
+            or tape.has_bits_for_places()):
         return None
     with functional.again():
         first = _rows(tape.made_again({}), {}, given)

@@ -167,6 +167,13 @@ class Tape:
         """In what was read."""
         return any(call.kept for call in self._read)
 
+    def has_bits_for_places(self) -> bool:
+        """Whether some may be put into places that a mask chooses: of others, other places."""
+        return self.has_random_bits() and any(
+            _name(call.operation).strip("_") in ("index_put", "masked_scatter")
+            or any(each.dim() and len(each) != self.examples for each in call.kept)
+            for call in self._read)
+
     def made_again(self, instead: Dict[int, torch.Tensor],
                    rows: Optional[List[Tuple[str, torch.Tensor]]] = None,
                    in_order: bool = False) -> Optional[Values]:
