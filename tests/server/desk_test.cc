@@ -371,6 +371,26 @@ TEST(Permissions, HealthAndReflectionNeedNone) {
   EXPECT_TRUE(guard->asked().empty());
 }
 
+// ---- Requests that wait for the end of their input ----
+
+// Two callers filled everybody's bytes with messages that never ended, and nobody was served.
+TEST(Waiting, TakesNothingFromCallsThatRun) {
+  RunningServer running;
+  std::vector<std::unique_ptr<Quotas::Permit>> held;
+  for (const char* party : {"one", "two"}) {
+    CallContext context;
+    context.party = party;
+    for (int i = 0; i < 1000; ++i) {
+      auto permit = running.server().desk().AdmitWaiting(context, size_t{1} << 20);
+      if (!permit.ok()) break;
+      held.push_back(*std::move(permit));
+    }
+  }
+  EXPECT_EQ(held.size(), 64u) << "a quarter of 256";
+  running.Create(kLedger);
+  EXPECT_GT(running.Append(RoundBatch(kLedger, "w", "r", 1)).size(), 1u);
+}
+
 // ---- Ending streams ----
 
 TEST(Streams, EndAfterAcknowledgingWhatTheyHaveTaken) {

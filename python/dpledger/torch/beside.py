@@ -126,10 +126,12 @@ def loss_mixes(tape: Tape, losses: Sequence[torch.Tensor], place: int,
                 return Found(tape.first_to_differ(instead, record), False)
 
         def is_by_factor(labels: Sequence[torch.Tensor]) -> bool:
-            return any(_is_by_factor(tape, gradient[record], changed[record])
-                       for record, other in _pairs(sizes)
-                       for changed in (_gradient(tape.made_again(_other_labels(
-                           tape, labels, record, other)), losses, output),) if changed is not None)
+            for record, other in _pairs(sizes):
+                instead = _other_labels(tape, labels, record, other)
+                changed = _gradient(tape.made_again(instead), losses, output)
+                if changed is not None and _is_by_factor(tape, gradient[record], changed[record]):
+                    return True
+            return False
         labels = _labels(tape)
         if labels and is_by_factor(labels):
             swaps = _Swaps(tape, losses, output, gradient)

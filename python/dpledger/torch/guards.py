@@ -171,8 +171,8 @@ class Watch:
                 % (" (%s)" % mixed if mixed else ""), field="model")
         if noted is None and self._by_value:
             found = [tensor for tensor in functional.tensors(output) if tensor.requires_grad]
-        for place, tensor in enumerate(found, 0 if noted is None else len(noted.outputs) - len(
-                found)):
+        first = 0 if noted is None else len(noted.outputs) - len(found)
+        for place, tensor in enumerate(found, first):
             tensor.register_hook(losses.Check(self.loss_reduction, tensor, self._factors, noted,
                                               place))
 
