@@ -265,10 +265,14 @@ void DescribeSigning(flags::App& app, Given& given) {
                  "dpledger-<hash of the first key> unless told");
   AddNumber(app, "--checkpoint-seconds", given.checkpoint_seconds,
             "Least time between two signatures of all that has changed", 0.05, 86400.0);
-  app.add_option("--witness", given.witness_urls,
-                 "Have this witness cosign checkpoints: http://IP:PORT. May repeat");
+  app.add_option(
+      "--witness", given.witness_urls,
+      "Have this witness cosign checkpoints: http://HOST:PORT or https://HOST:PORT, with "
+      "a path or without. May repeat");
   app.add_option("--witness-key", given.witness_keys,
                  "Verifier key of the witness, one for each --witness in the same order");
+  AddFile(app, "--witness-ca", given.flags.witnesses.ca_file,
+          "Who signs the certificates of https witnesses; default the system's list");
 }
 
 void DescribeQuestions(flags::App& app, Given& given) {

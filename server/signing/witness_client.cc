@@ -1,118 +1,28 @@
 #include "server/signing/witness_client.h"
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/message.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/absl_view.h"
 #include "base/hex.h"
 #include "base/status.h"
 #include "merkle/compact_tree.h"
 #include "merkle/sha256.h"
 #include "merkle/text_lines.h"
 #include "merkle/witness_request.h"
+#include "server/signing/witness_call.h"
 
 namespace dpledger::server {
 namespace {
 
-namespace asio = boost::asio;
-namespace http = boost::beast::http;
-using boost::system::error_code;
-
-constexpr std::string_view kScheme = "http://";
 constexpr char kAddCheckpoint[] = "/add-checkpoint";
-constexpr uint64_t kMaxAnswerBytes = uint64_t{64} << 10;
-constexpr uint32_t kMaxHeaderBytes = 8192;
-// Read and not yet understood: the parser's limits leave out what stands between chunks.
-constexpr size_t kMaxBufferBytes = size_t{64} << 10;
 constexpr size_t kMaxQuotedBytes = 200;
 
-struct Address {
-  asio::ip::tcp::endpoint endpoint;
-  std::string host;    // with the port
-  std::string prefix;  // of all targets
-};
-
-absl::StatusOr<Address> ParseUrl(const std::string& url) {
-  const absl::Status refused = FieldError(
-      "witness", absl::StrCat("must be http://IP:PORT, with a path or without, got ", url));
-  if (!absl::StartsWith(url, ToAbsl(kScheme))) return refused;
-  const std::string rest = url.substr(kScheme.size());
-  const size_t slash = std::min(rest.find('/'), rest.size());
-  Address address;
-  address.host = rest.substr(0, slash);
-  std::string path = rest.substr(slash);
-  while (absl::EndsWith(path, "/")) path.pop_back();
-  const bool plain = std::all_of(
-      path.begin(), path.end(), [](char c) { return c > ' ' && c < 0x7f && c != '?' && c != '#'; });
-  const size_t colon = address.host.rfind(':');
-  uint32_t port = 0;
-  if (!plain || colon == std::string::npos ||
-      !absl::SimpleAtoi(address.host.substr(colon + 1), &port) || port == 0 || port > 65535) {
-    return refused;
-  }
-  std::string ip = address.host.substr(0, colon);
-  if (ip == "localhost") ip = "127.0.0.1";
-  if (ip.size() > 2 && ip.front() == '[' && ip.back() == ']') ip = ip.substr(1, ip.size() - 2);
-  error_code error;
-  address.endpoint = {asio::ip::make_address(ip, error), static_cast<uint16_t>(port)};
-  if (error) return refused;
-  address.prefix = path;
-  return address;
-}
-
-struct HttpAnswer {
-  int status = 0;
-  std::string body;
-};
-
-// UNAVAILABLE if there is no whole answer after `timeout`.
-absl::StatusOr<HttpAnswer> Exchange(const Address& address, http::verb method,
-                                    const std::string& target, const std::string& body,
-                                    absl::Duration timeout) {
-  asio::io_context io;
-  boost::beast::tcp_stream stream(io);
-  stream.expires_after(absl::ToChronoNanoseconds(timeout));  // for all that follows
-  http::request<http::string_body> request(method, target, 11);
-  request.set(http::field::host, address.host);
-  request.set(http::field::content_type, "text/plain; charset=utf-8");
-  request.keep_alive(false);
-  request.body() = body;
-  request.prepare_payload();
-  http::response_parser<http::string_body> parser;
-  parser.header_limit(kMaxHeaderBytes);
-  parser.body_limit(kMaxAnswerBytes);
-  boost::beast::flat_buffer buffer(kMaxBufferBytes);
-  error_code failed;
-  const auto on_read = [&](error_code error, size_t) { failed = error; };
-  const auto on_write = [&](error_code error, size_t) {
-    failed = error;
-    if (!error) http::async_read(stream, buffer, parser, on_read);
-  };
-  stream.async_connect(address.endpoint, [&](error_code error) {
-    failed = error;
-    if (!error) http::async_write(stream, request, on_write);
-  });
-  io.run();
-  if (failed) return absl::UnavailableError(failed.message());
-  return HttpAnswer{static_cast<int>(parser.get().result_int()), parser.get().body()};
-}
-
-absl::Status Unexpected(const HttpAnswer& answer) {
+absl::Status Unexpected(const WitnessAnswer& answer) {
   std::string quoted = answer.body.substr(0, kMaxQuotedBytes);
   while (absl::EndsWith(quoted, "\n")) quoted.pop_back();
   return absl::UnavailableError(absl::StrCat("it answers ", answer.status, ": ", quoted));
@@ -123,8 +33,8 @@ absl::Status Unexpected(const HttpAnswer& answer) {
 // One witness, what it cosigned last as far as we know, and when it is asked again.
 class WitnessClient::Witness {
  public:
-  Witness(WitnessAddress named, Address address)
-      : named_(std::move(named)), address_(std::move(address)) {}
+  Witness(WitnessAddress named, WitnessUrl where, std::string ca_file)
+      : named_(std::move(named)), where_(std::move(where)), ca_file_(std::move(ca_file)) {}
 
   const std::string& url() const { return named_.url; }
 
@@ -134,7 +44,7 @@ class WitnessClient::Witness {
                                                const ConsistencyProver& prove_from,
                                                absl::Duration timeout) {
     const absl::Time deadline = absl::Now() + timeout;
-    ASSIGN_OR_RETURN(HttpAnswer answer, Ask(note, prove_from, deadline));
+    ASSIGN_OR_RETURN(WitnessAnswer answer, Ask(note, prove_from, deadline));
     if (answer.status == 409) {
       RETURN_IF_ERROR(TakeSize(answer, size));
       ASSIGN_OR_RETURN(answer, Ask(note, prove_from, deadline));
@@ -159,9 +69,8 @@ class WitnessClient::Witness {
                                                     absl::Duration timeout) const {
     const std::string hash = HexEncode(merkle::ToBytes(merkle::Sha256({origin})));
     ASSIGN_OR_RETURN(
-        const HttpAnswer answer,
-        Exchange(address_, http::verb::get, absl::StrCat(address_.prefix, "/", hash, "/checkpoint"),
-                 "", timeout));
+        const WitnessAnswer answer,
+        CallWitness(where_, absl::StrCat("/", hash, "/checkpoint"), "", ca_file_, timeout));
     if (answer.status == 404) return std::nullopt;
     if (answer.status != 200) return Unexpected(answer);
     ASSIGN_OR_RETURN(const merkle::Note note, merkle::Note::Parse(answer.body));
@@ -186,19 +95,18 @@ class WitnessClient::Witness {
     return signature.name == named_.key.name && signature.key_id == named_.key.Id();
   }
 
-  absl::StatusOr<HttpAnswer> Ask(const merkle::Note& note, const ConsistencyProver& prove_from,
-                                 absl::Time deadline) const {
+  absl::StatusOr<WitnessAnswer> Ask(const merkle::Note& note, const ConsistencyProver& prove_from,
+                                    absl::Time deadline) const {
     merkle::WitnessRequest request{cosigned_, {}, note};
     if (cosigned_ > 0) {
       ASSIGN_OR_RETURN(request.proof, prove_from(cosigned_));
     }
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) return absl::UnavailableError("no answer in time");
-    return Exchange(address_, http::verb::post, absl::StrCat(address_.prefix, kAddCheckpoint),
-                    merkle::WitnessRequestText(request), left);
+    return CallWitness(where_, kAddCheckpoint, merkle::WitnessRequestText(request), ca_file_, left);
   }
 
-  absl::Status TakeSize(const HttpAnswer& conflict, uint64_t size) {
+  absl::Status TakeSize(const WitnessAnswer& conflict, uint64_t size) {
     std::string_view body = conflict.body;
     const std::optional<std::string_view> line = merkle::TakeLine(body);
     const auto known = line.has_value() ? merkle::ParseDecimal(*line) : std::nullopt;
@@ -227,7 +135,8 @@ class WitnessClient::Witness {
   }
 
   const WitnessAddress named_;
-  const Address address_;
+  const WitnessUrl where_;
+  const std::string ca_file_;
   uint64_t cosigned_ = 0;  // entries, as far as we know; a 409 tells otherwise
   absl::Duration pause_ = absl::ZeroDuration();
   absl::Time again_ = absl::InfinitePast();
@@ -241,14 +150,15 @@ WitnessClient::~WitnessClient() = default;
 
 absl::StatusOr<std::unique_ptr<WitnessClient>> WitnessClient::Make(
     const WitnessClientOptions& options, const Log* log) {
+  RETURN_IF_ERROR(CheckAuthorities(options.ca_file));
   std::vector<std::unique_ptr<Witness>> witnesses;
   for (const WitnessAddress& named : options.witnesses) {
-    ASSIGN_OR_RETURN(Address address, ParseUrl(named.url));
+    ASSIGN_OR_RETURN(WitnessUrl where, WitnessUrl::Parse(named.url));
     if (named.key.type != merkle::SignatureType::kCosignature) {
       return FieldError("witness_key", absl::StrCat("must be the key of a witness (type 4), got ",
                                                     named.key.ToText()));
     }
-    witnesses.push_back(std::make_unique<Witness>(named, std::move(address)));
+    witnesses.push_back(std::make_unique<Witness>(named, std::move(where), options.ca_file));
   }
   return std::unique_ptr<WitnessClient>(new WitnessClient(options, std::move(witnesses), log));
 }

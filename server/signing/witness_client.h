@@ -23,12 +23,13 @@
 namespace dpledger::server {
 
 struct WitnessAddress {
-  std::string url;          // http://IP:PORT, with a path if it has a submission prefix
+  std::string url;          // server/signing/witness_call.h says of which form
   merkle::VerifierKey key;  // verifies its cosignatures
 };
 
 struct WitnessClientOptions {
   std::vector<WitnessAddress> witnesses;
+  std::string ca_file;  // who signs their certificates; empty: the system's list
   absl::Duration timeout = absl::Seconds(2);  // for one witness in one round
   absl::Duration first_pause = absl::Seconds(1);
   absl::Duration longest_pause = absl::Minutes(1);

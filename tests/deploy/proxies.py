@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The files of deploy/proxies, with other addresses, in front of real servers: a run streams through the proxy, the page
-and a question are answered, the access record has the caller's address, and a proxy that is not trusted says nothing.
+and a question are answered, the access record has the caller's address, and a proxy that is not trusted says nothing. And a witness is reached by its name through one.
 
 usage: proxies.py SOURCE BIN    exit 77: nginx, haproxy, curl or openssl is not installed
 """
@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from types import SimpleNamespace
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from scrape import NOT_RUN, await_that, free_port, make_certificates, stop  # noqa: E402
+from scrape import NOT_RUN, await_that, free_port, make_certificates, openssl, stop  # noqa: E402
 
 EVENT = {"rounds": {"scheme": {"poisson": {"probability": 0.01}}, "count": "1",
                     "queries": [{"l2NormBound": 1, "noiseStddev": 1}]}}
@@ -136,6 +137,53 @@ def walk(caller, name, idle):
     caller.dpledger("ledger", "verify", "run", "--self-signed")
 
 
+def https_witness(source, bin, folder):
+    """A witness behind nginx cosigns by its name, and is not believed under another name or another authority's."""
+    key, port_file, name = folder / "witness.pem", folder / "witness.port", "example.org/w"
+
+    def checkpoint(server):
+        return json.loads(subprocess.run(
+            ["curl", "--silent", "--header", "Host: ledger.example", "--header", "Content-Type: application/json",
+             "--header", f"Authorization: Bearer {server.token.read_text().split()[0]}", "--data", "{}",
+             f"http://{server.address}/dpledger.v1.AuditService/GetCheckpoint"], capture_output=True, text=True).stdout)
+
+    server = Server(folder, bin, "witnessed")
+    log_key = await_that("a checkpoint", 30, lambda: checkpoint(server).get("verifierKeys"))[0]
+    server.stop()
+    command = [bin / "dpledger-witness", "--signing-key", key, "--name", name]
+    witness_key = subprocess.run([*command, "--print-key"], capture_output=True, text=True, check=True).stdout.strip()
+    with (folder / "witness.log").open("w") as log:
+        witness = subprocess.Popen([*command, "--state", folder / "witness", "--listen", "127.0.0.1:0", "--port-file",
+                                    port_file, "--consistency-only", "--log-key", log_key], stderr=log)
+    await_that("the witness's port", 30, port_file.exists)
+    port = free_port()
+    listen = f"listen 127.0.0.1:{port} ssl http2;"
+    proxy = nginx(source, folder, SimpleNamespace(address=port_file.read_text().strip()), port,
+                  (listen, listen + listen.replace("127.0.0.1", "127.0.0.2")))
+    openssl(folder, "req", "-x509", "-new", "-key", "ca.key", "-out", "other.pem", "-days", "1", "-subj", "/CN=other")
+    refused = "certificate verify failed"
+    try:
+        for host, authority, failure in (("127.0.0.2", "ca.pem", refused), ("localhost", "other.pem", refused),
+                                         ("no-such-name.invalid", "ca.pem", "no address of no-such-name.invalid"),
+                                         ("localhost", "ca.pem", None)):
+            server = Server(folder, bin, "witnessed", "--witness", f"https://{host}:{port}/", "--witness-key",
+                            witness_key, "--witness-ca", folder / authority)
+            log = folder / "witnessed.log"
+            try:
+                if failure:
+                    await_that(f"{host}: {failure}", 30, lambda: failure in log.read_text())
+                    assert f"\u2014 {name} " not in checkpoint(server)["note"]
+                else:
+                    await_that("a cosignature", 30, lambda: f"\u2014 {name} " in checkpoint(server)["note"])
+            finally:
+                server.stop()
+            print(f"a witness at {host}, authority {authority}: {failure or 'cosigns'}")
+    finally:
+        proxy.terminate()
+        proxy.wait(timeout=20)
+        stop(witness)
+
+
 def main():
     source, bin = map(pathlib.Path, sys.argv[1:])
     missing = [tool for tool in ("nginx", "haproxy", "curl", "openssl") if shutil.which(tool) is None]
@@ -167,6 +215,7 @@ def main():
                 running.terminate()
                 running.wait(timeout=20)
                 server.stop()
+        https_witness(source, bin, folder)
 
 
 main()

@@ -327,11 +327,15 @@ TEST(WitnessServerFlags, TellWhatIsWrong) {
       merkle::VerifierKey{"x", merkle::SignatureType::kEd25519, {}}.ToText();
   expect({"--witness", "http://127.0.0.1:1", "--witness-key", log_key},
          "must be the key of a witness (type 4)");
-  for (const char* url : {"127.0.0.1:1", "https://127.0.0.1:1", "http://127.0.0.1", "http://:1",
+  for (const char* url : {"127.0.0.1:1", "ftp://127.0.0.1", "http://", "https://:1",
                           "http://127.0.0.1:0", "http://127.0.0.1:65536", "http://a b:1",
-                          "http://example.org:1", "http://127.0.0.1:1/a?b"}) {
-    expect({"--witness", url, "--witness-key", key}, "must be http://IP:PORT");
+                          "https://name@example.org", "http://[::1", "http://127.0.0.1:1/a?b"}) {
+    expect({"--witness", url, "--witness-key", key},
+           "must be http://HOST:PORT or https://HOST:PORT");
   }
+  expect({"--witness", "https://127.0.0.1", "--witness-key", key, "--witness-ca",
+          folder.File("none.pem")},
+         "--witness: witness_ca: cannot be read as certificates");
   expect({"--witness", "", "--witness-key", key}, "--witness: must not be empty");
   EXPECT_FALSE(fs::exists(folder.File("store")));
 }
