@@ -215,7 +215,10 @@ std::string ToText(const v1::LedgerVerified& message, const VerifiedFrom& from) 
               " registration(s), each the beginning of the next");
   if (message.older() > 0) text += Row("carries on", message.older(), " older checkpoint(s)");
   for (const std::string& parent : from.parents) text += Row("fork of", parent);
-  if (message.events_agree()) text += Row("events.jsonl", "says what the entries say");
+  if (message.events_agree()) {
+    text += Row("events.jsonl", "says what the entries say");
+    text += Row("README", "not compared: it is for people, and nobody signs it");
+  }
   if (message.has_statement_delta())
     text += Row("statement", "agrees, at delta ", message.statement_delta());
   if (message.has_answer()) text += ToText(message.answer());

@@ -263,10 +263,9 @@ export function Verdict(props: VerdictProps) {
                   "The budget was kept: it was checked here, as a server checks it.",
                 !files
                   ? `${entriesText(end.size)} and no others make up the ledger at this checkpoint.`
-                  : held("cost")
-                    ? "Its readable copy events.jsonl was not compared: nobody signs it."
-                    : "Its readable copies (events.jsonl, statement.json) were not compared: " +
-                      "nobody signs them.",
+                  : `Its readable copies (README, events.jsonl${
+                      held("cost") ? "" : ", statement.json"
+                    }) were not compared: nobody signs them.`,
               ]}
             />
           </Card>
