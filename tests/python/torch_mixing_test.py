@@ -2,6 +2,7 @@
 not. What mixes is told by the definition: other records are put beside one, and what it gives, or
 its gradient, is compared."""
 import collections
+import threading
 import unittest
 
 import support
@@ -471,11 +472,48 @@ class Models(support.WithPath):
         # 18.8 C, of an outlier in a batch of 21, where both passes were made in eval mode.
         for name, function, mixes in (
                 ("statistics", lambda h: F.batch_norm(h, None, None, training=True), True),
-                ("mean", lambda h: h - h.mean(0), True), ("none", torch.tanh, False)):
-            with self.subTest(name):
-                model = Between(lambda h: function(h) if model.training else h)
-                words, moved = self.step(model, LOSSES["cross entropy"])
-                self.assertEqual((words is None, moved), (not mixes, not mixes))
+                ("mean", lambda h: h - h.mean(0), True), ("none", torch.tanh, False),
+                # 2.6 C, where the first record alone was looked at.
+                ("running sum", lambda h: h.cumsum(0), True),
+                ("running sum from behind", lambda h: h.flip(0).cumsum(0).flip(0), True)):
+            for rows in (2, 6):
+                with self.subTest(name, rows=rows):
+                    model = Between(lambda h: function(h) if model.training else h)
+                    words, moved = self.step(model, LOSSES["cross entropy"], rows=rows)
+                    self.assertEqual((words is None, moved), (not mixes, not mixes))
+
+    def test_beside_other_threads_models_are_tried_on_bits_of_our_own(self):
+        # 3.4 C: torch's streams, which others draw from too, cannot be put back then.
+        ended = threading.Event()
+        other = threading.Thread(target=ended.wait)
+        other.start()
+        self.addCleanup(other.join)
+        self.addCleanup(ended.set)
+        for place, drawn in enumerate((
+                lambda h: h, lambda h: h * torch.rand_like(h), lambda h: h + torch.rand(3),
+                lambda h: h + torch.randn(h.shape), lambda h: F.dropout(h, 0.2),
+                lambda h: h[torch.randperm(len(h))] * 0 + h,
+                lambda h: h + torch.normal(0.0, 1.0, h.shape), lambda h: h + torch.randn_like(h),
+                lambda h: h * torch.randint(1, 3, h.shape),
+                lambda h: torch.bernoulli(torch.full_like(h, 0.8)) * h,
+                # It draws for what is negative, so that others' bits fall otherwise: nothing is said.
+                lambda h: F.rrelu(h, training=True),
+                lambda h: F.dropout(F.rrelu(h, training=True), 0.5),
+                lambda h: F.rrelu(h, training=True).masked_scatter(
+                    h > 0, torch.randn(int((h > 0).sum()))))):  # as many in all
+            for mixes in (False, True)[:1 + (place < 10)]:
+                with self.subTest(place, mixes=mixes):
+                    model = Between(lambda h: drawn(h) - mixes * h.mean(0) if model.training else h)
+                    x, before = torch.randn(6, 4), torch.get_rng_state()
+                    plain = model(x)
+                    torch.set_rng_state(before)
+                    model.forward = trial.Tried(model)
+                    if mixes:
+                        with self.assertRaisesRegex(dpledger.InvalidArgument, "mixes the records"):
+                            model(x)
+                        self.assertTrue(torch.equal(torch.get_rng_state(), before))
+                    else:
+                        self.assertTrue(torch.equal(model(x), plain))
 
     def test_the_layer_that_mixes_is_named(self):
         model = nn.Sequential(nn.Linear(4, 3), Centred(), nn.Linear(3, 2))

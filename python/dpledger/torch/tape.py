@@ -316,6 +316,49 @@ def _autocast_off() -> Iterator[None]:
         yield
 
 
+class OwnBits:
+    """What torch's random operations take bits from in place of its streams, which are other
+    threads' too. Each time it begins it gives the same."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self._generators: Dict[torch.device, torch.Generator] = {}
+        self._gave: List[Any] = []
+
+    def drawn(self) -> List[Any]:
+        """What was drawn since it began, as far as shapes and the number of bits tell; empty where
+        nothing was."""
+        return self._gave + [bits.get_state().tolist() for bits in self._generators.values()]
+
+    def made(self, operation: Any, arguments: Any, named: Dict[str, Any]) -> Any:
+        if torch.Tag.nondeterministic_seeded not in getattr(operation, "tags", ()):
+            return operation(*arguments, **named)
+        device = named.get("device") or next(
+            (each.device for each in functional.tensors((arguments, named))), torch.device("cpu"))
+        bits = self._generators.setdefault(device, torch.Generator(device))
+        if _name(operation) in ("rand_like", "randn_like"):  # which take no bits of one's own
+            found = torch.empty_like(*arguments, **named)
+            found = (found.uniform_ if _name(operation) == "rand_like" else found.normal_)(
+                generator=bits)
+        else:
+            found = _with_generator(operation)(*arguments, **dict(named, generator=bits))
+        self._gave += [each.shape for each in functional.tensors(found)]
+        return found
+
+
+def _with_generator(operation: Any) -> Any:
+    """The operation, or another of its kind that takes one more argument, a generator. RuntimeError
+    if there is none."""
+    wanted = {each.name for each in operation._schema.arguments} | {"generator"}
+    packet = operation.overloadpacket
+    for each in [operation] + [getattr(packet, name) for name in packet.overloads()]:
+        if {argument.name for argument in each._schema.arguments} == wanted:
+            return each
+    raise RuntimeError("%s takes no bits of one's own" % operation)
+
+
 # ---- Of a thread ----
 
 class _Mode(dispatch.TorchDispatchMode):  # type: ignore[misc]
@@ -324,6 +367,8 @@ class _Mode(dispatch.TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(self, operation: Any, types: Any, arguments: Any = (),
                            named: Optional[Dict[str, Any]] = None) -> Any:
         named = named or {}
+        if _running.bits is not None:
+            return _running.bits.made(operation, arguments, named)
         if functional.running() or _running.is_paused or torch.is_inference_mode_enabled() or all(
                 tape.has_ended or tape.is_used for tape in _running.tapes):
             return operation(*arguments, **named)
@@ -357,6 +402,7 @@ class _Running(threading.local):
         self.delivered: Optional[Tape] = None  # that no pass has yet
         self.tape: Optional[Tape] = None  # of which a pass is
         self.tapes: List[Tape] = []
+        self.bits: Optional[OwnBits] = None  # in place of torch's
         self.is_paused = False  # within a pass without gradients
         self.operations = 0  # that are being noted: the mode cannot be taken off then
         self._mode = _Mode()
@@ -394,6 +440,22 @@ def batch_is_given(batch: Any, is_looked_at: bool) -> Optional[Tape]:
         if _running.delivered is not None:
             _running.delivered.is_given(batch)
     return _running.delivered
+
+
+@contextlib.contextmanager
+def drawing_from(bits: OwnBits, given: Any) -> Iterator[bool]:
+    """Operations on what is given take these bits where they are random, if it is True: torch may
+    have no place for a mode."""
+    if not is_plain(given) or not _running.is_noted():
+        yield False
+        return
+    _running.bits = bits
+    try:
+        yield True
+    finally:
+        _running.bits = None
+        if not _running.tapes:
+            _running.end()
 
 
 def is_left(tape: Optional[Tape]) -> None:

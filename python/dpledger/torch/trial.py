@@ -2,7 +2,7 @@
 one record moves, and no row of gradients shows it.
 
 Its pass is made on the batch, and on one in which every record but one is another: that one's
-outputs must be the same. Both are made in eval mode, and in training mode on the same random bits;
+outputs must be the same. Both are made in eval mode and in training mode, on random bits of our own;
 where these fall otherwise on other records, nothing is said. They are repeated before anything is,
 since a model may have bits of its own. What a pass writes into buffers and attributes is put back.
 What mixes beside such noise is let pass. So is what a loop does to a batch before it calls a
@@ -139,23 +139,13 @@ class _Trial:
         self._first: Any = next((each for each in tensors(arguments) if each.dim()), None)
         self._examples = 0 if self._first is None else self._first.shape[0]
         self._place = 0  # of the record that is looked at
+        self._bits, self._drew = tape.OwnBits(), False
         # All arguments that are as long, and what puts others in their places.
         self._found, self._rebuilt = split(arguments, self._examples)
 
     def run(self) -> None:
         """InvalidArgument if the model is seen to mix records."""
-        mixing = None
-        for training in (False, True):
-            # Other threads draw from the same streams of bits, which cannot be put back then.
-            if training and (not self._model.training or threading.active_count() > 1):
-                break
-            # In training mode all others are behind it, so that as many bits are drawn before its
-            # own; in eval mode there are some before it and, of three, behind it.
-            self._place = 0 if training else self._examples // 2
-            others = self._others()
-            if others is not None and mixing is None:
-                with self._model_lent(training):
-                    mixing = self._mixing(others)
+        mixing = self._found_to_mix()
         if mixing is None:
             return
         name, module = mixing
@@ -165,25 +155,41 @@ class _Trial:
             "alone (group or layer normalisation in place of a mean over the batch)"
             % called(name, module), field="model")
 
+    def _found_to_mix(self) -> Optional[Tuple[str, torch.nn.Module]]:
+        """See _mixing."""
+        if self._examples < 2:
+            return None
+        for training in (False, True)[:1 + self._model.training]:
+            # Others are before it and, of three, behind it; where bits are drawn, behind it alone,
+            # so that before its own as many are.
+            for self._place in (self._examples // 2, 0):
+                others, self._drew = self._others(), False
+                if others is None:
+                    return None
+                with self._model_lent(training):
+                    mixing = self._mixing(others)
+                if mixing is not None and not (self._place and self._drew):
+                    return mixing
+                if self._examples > 2 and not self._drew:
+                    break
+        return None
+
     def _others(self) -> Optional[torch.Tensor]:
         """The batch with the record in others' places too; None of an input of another kind."""
         if self._first is None:
             return None
         try:
             others = self._first.detach().clone()
-            if self._examples:
-                others[:] = others[self._place].clone()
+            others[:] = others[self._place].clone()
             return others
         except Exception:
             return None
 
     def _mixing(self, others: torch.Tensor) -> Optional[Tuple[str, torch.nn.Module]]:
         """The module that mixes records, and its name; None if none is seen to."""
-        found, left = self._rows(self._first), Bits()
+        found, drawn = self._rows(self._first), self._drawn()
         changed = self._rows(others)
-        if self._examples < 2 or self._same(found, changed):
-            return None
-        if self._bits is not None and left != Bits():  # of eval mode, repeats tell
+        if self._same(found, changed) or drawn != self._drawn():
             return None
         wanted = self._by_record()
         if self._same(found, changed, wanted):
@@ -202,8 +208,8 @@ class _Trial:
         held = [(part.__dict__, dict(part.__dict__)) for part in modules]
         buffers = [(part._buffers, key, buffer, buffer.detach().clone()) for part in modules
                    for key, buffer in part._buffers.items() if buffer is not None]
-        bits, alone = Bits(), threading.active_count() == 1
-        self._bits = bits if training else None
+        # Other threads draw from the same streams, which cannot be put back then.
+        self._alone, self._streams, self._training = threading.active_count() == 1, Bits(), training
         try:
             for part in modules:
                 part.training = part.training and training
@@ -211,8 +217,8 @@ class _Trial:
             with again(), torch.no_grad():
                 yield
         finally:
-            if alone:  # others draw from the same streams
-                bits.put_back()
+            if self._alone:
+                self._streams.put_back()
             torch.clear_autocast_cache()  # of weights without gradients, which the pass would take
             for attributes, values in held:
                 for key in set(attributes) - set(values):
@@ -227,18 +233,28 @@ class _Trial:
         """What is compared of a pass, with other tensors in the places of `_found`; None if it
         fails."""
         calls = self._forward.calls = []
-        if self._bits is not None:
-            self._bits.put_back()
+        if self._alone:
+            self._streams.put_back()
+        before = self._streams if self._alone else Bits()
+        self._bits.begin()
         try:
             positional, named = self._rebuilt(instead)
-            if self._model is self._forward.layer:
-                return self._model(*positional, **named)  # with hooks that others have on it
-            self._model.forward(*positional, **named)  # of which those arguments came
-            return calls
+            with tape.drawing_from(self._bits, instead) as is_ours:
+                if self._training and not is_ours and not self._alone:
+                    return None
+                if self._model is self._forward.layer:
+                    return self._model(*positional, **named)  # with hooks that others have on it
+                self._model.forward(*positional, **named)  # of which those arguments came
+                return calls
         except Exception:  # a model that does not take such a batch
             return None
         finally:
             self._forward.calls = None
+            self._drew |= bool(self._bits.drawn()) or before != Bits()
+
+    def _drawn(self) -> Tuple[List[Any], Optional[Bits]]:
+        """How much the last pass drew."""
+        return self._bits.drawn(), Bits() if self._alone else None
 
     def _rows(self, batch: torch.Tensor) -> _Rows:
         """What a pass with `batch` in the place of `first` gives for the record."""
