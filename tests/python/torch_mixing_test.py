@@ -496,7 +496,7 @@ class Models(support.WithPath):
                 lambda h: h + torch.normal(0.0, 1.0, h.shape), lambda h: h + torch.randn_like(h),
                 lambda h: h * torch.randint(1, 3, h.shape),
                 lambda h: torch.bernoulli(torch.full_like(h, 0.8)) * h,
-                # It draws for what is negative, so that others' bits fall otherwise: nothing is said.
+                # It draws for what is negative; others' bits fall otherwise, and nothing is said.
                 lambda h: F.rrelu(h, training=True),
                 lambda h: F.dropout(F.rrelu(h, training=True), 0.5),
                 lambda h: F.rrelu(h, training=True).masked_scatter(

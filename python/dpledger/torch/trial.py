@@ -2,10 +2,10 @@
 one record moves, and no row of gradients shows it.
 
 Its pass is made on the batch, and on one in which every record but one is another: that one's
-outputs must be the same. Both are made in eval mode and in training mode, on random bits of our own;
-where these fall otherwise on other records, nothing is said. They are repeated before anything is,
-since a model may have bits of its own. What a pass writes into buffers and attributes is put back.
-What mixes beside such noise is let pass. So is what a loop does to a batch before it calls a
+outputs must be the same. Both are made in eval mode and in training mode, on random bits of our
+own; where these fall otherwise on other records, nothing is said. They are repeated before anything
+is, since a model may have bits of its own. What a pass writes into buffers and attributes is put
+back. What mixes beside such noise is let pass. So is what a loop does to a batch before it calls a
 module: nothing of the model shows it, and dpledger.torch.check does.
 """
 from __future__ import annotations
