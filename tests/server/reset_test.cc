@@ -183,7 +183,7 @@ class ShutWindow : public ::testing::Test {
     EXPECT_TRUE(connection.AwaitPing());
     // Until all are answered or refused.
     size_t held = 0;
-    for (int same = 0; same < 10; absl::SleepFor(absl::Milliseconds(20))) {
+    for (int same = 0; same < 25; absl::SleepFor(absl::Milliseconds(20))) {
       const size_t now = running.server().desk().quotas().bytes();
       same = now == held ? same + 1 : 0;
       held = now;
