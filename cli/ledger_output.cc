@@ -147,7 +147,10 @@ std::string ToText(const v1::ListDatasetsResponse& list) {
 }
 
 std::string ToText(const v1::AttentionItem& item) {
-  const auto shown = [](std::string* out, const std::string& name) { out->append(Shown(name)); };
+  // In quotes, so that a blank at a name's end is seen.
+  const auto shown = [](std::string* out, const std::string& name) {
+    absl::StrAppend(out, "\"", Shown(name), "\"");
+  };
   const std::string datasets = absl::StrJoin(item.datasets(), ", ", shown);
   std::string text =
       absl::StrCat(v1::AttentionItem::Reason_Name(item.reason()), "  ",

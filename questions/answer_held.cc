@@ -224,8 +224,10 @@ absl::StatusOr<HeldQuestion> AskHeld(const Subject& subject, const v1::Accountin
   if (std::any_of(details.filter_spending().begin(), details.filter_spending().end(),
                   [](const v1::FilterSpending& spending) { return spending.delta() > 0; })) {
     details.add_warnings(
-        "an odometer bounds the privacy loss of the run that happened, at all times, with a "
-        "probability of at least 1 - delta over its own outputs; it is no differential privacy");
+        "of the filter that an odometer keeps, what was spent speaks of the run that happened, "
+        "with "
+        "a probability of at least 1 - delta over its own outputs: it is no differential privacy, "
+        "the declared bound is");
   }
   const accountant::Method method = question.options.method;
   if (method != accountant::Method::kBest && method != accountant::filter::MethodOf(total)) {

@@ -96,8 +96,7 @@ absl::Status CheckParameters(const v1::AccountingOptions& options, v1::Parameter
         absl::FailedPreconditionError(
             "parameters ADAPTIVE: refused, composing what was spent is no guarantee when "
             "parameters were chosen after looking at outputs; of ADAPTIVE ledgers epsilon and "
-            "delta are answered, if each declared a filter before its first event "
-            "(declaration.filter)"),
+            "delta are answered, if each declared a filter before its first event"),
         {"ADAPTIVE_NOT_ANALYSED", {{"field", "declaration.filter"}}});
   }
   details.add_assumptions(

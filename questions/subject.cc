@@ -37,8 +37,8 @@ absl::Status CheckComposes(const LedgerPart& first, const LedgerPart& other, uin
         other, "UNITS_DIFFER",
         absl::StrCat("declares the unit of privacy \"", absl::Utf8SafeCEscape(b.unit_of_privacy()),
                      "\", and ", first.name, " \"", absl::Utf8SafeCEscape(a.unit_of_privacy()),
-                     "\"; one number for both needs options.group_size (--group-size): of how many "
-                     "records of each ledger the unit that you ask about can have at most"));
+                     "\"; for one number say of how many records of each ledger the unit that you "
+                     "ask about can have at most (options.group_size, --group-size)"));
   }
   if (a.adjacency() != b.adjacency()) {
     return CannotCompose(other, "ADJACENCIES_DIFFER",
@@ -93,7 +93,7 @@ absl::Status WhyUnbound(const std::vector<Lineage>& lineages, const std::vector<
       RETURN_IF_ERROR(CheckPlanIndependent(lineage[0]));
     } else if (!lineage[0].declaration().has_filter()) {
       return CannotCompose(lineage[0], "ADAPTIVE_NOT_ANALYSED",
-                           "declares ADAPTIVE, and no filter (declaration.filter) that bounds it");
+                           "declares ADAPTIVE, and no filter that bounds it");
     }
   }
   return filters.empty() ? absl::OkStatus() : accountant::filter::Compose(filters).status();

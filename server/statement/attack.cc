@@ -27,10 +27,20 @@ double AsChance(double value) { return std::isnan(value) ? 1.0 : std::clamp(valu
 // "out of 100", rounded up.
 std::string InAHundred(double chance) { return UpperText(std::min(100.0, MulUp(100, chance))); }
 
-std::string Question(v1::Adjacency adjacency) {
-  return adjacency == v1::REPLACE_ONE ? "which of two values a record has"
-         : adjacency == v1::ZERO_OUT  ? "whether a record contributed or was left blank"
-                                      : "whether a record is among the data";
+std::string Question(const v1::AnswerDetails& details) {
+  const bool group = details.group_size() > 1;
+  const std::string records = group ? absl::StrCat("up to ", CountText(details.group_size()),
+                                                   " records that belong together")
+                                    : "a record";
+  switch (details.adjacency()) {
+    case v1::REPLACE_ONE:
+      return absl::StrCat("which of two values ", records, group ? " have" : " has");
+    case v1::ZERO_OUT:
+      return absl::StrCat("whether ", records, " contributed or ", group ? "were" : "was",
+                          " left blank");
+    default:
+      return absl::StrCat("whether ", records, group ? " are" : " is", " among the data");
+  }
 }
 
 // Whom an alarm is rightly about.
@@ -50,8 +60,7 @@ std::string OdometerWords(const v1::Statement::Answer& answer) {
   return absl::StrCat(
       "Someone who sees all that was released, knows all other records, and held it for a coin "
       "toss ",
-      Question(answer.details().adjacency()),
-      ", has reason to be sure of the truth by now to at most ",
+      Question(answer.details()), ", has reason to be sure of the truth by now to at most ",
       ChanceUp(AsChance(DivUp(1, AddDown(1, ExpDown(-answer.epsilon().upper()))))),
       ", but for a chance of ", StatedText(answer.delta()),
       " that the runs' own randomness has shown more. Of runs that did not happen this says "
@@ -65,8 +74,7 @@ std::string PlanWords(const Facts& facts) {
       facts.profile.has_value() ? AttackOf(*facts.profile) : AttackOf(upper, answer.delta());
   std::string words = absl::StrCat(
       "Someone who sees all that was released, and knows all other records, guesses ",
-      Question(answer.details().adjacency()), " rightly with a chance of at most ",
-      ChanceUp(attack.success),
+      Question(answer.details()), " rightly with a chance of at most ", ChanceUp(attack.success),
       ", where a coin toss gives 50 %. At 1 false alarm in 100, such a guesser finds at most ",
       InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
   if (!facts.profile.has_value()) {

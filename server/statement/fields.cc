@@ -167,11 +167,6 @@ std::string SamplingText(const LedgerFacts& ledger) {
     }
     lines.push_back(absl::StrCat(SetAside(ledger), Counted(count, "round"), ": ", words));
   }
-  const size_t mechanisms = ledger.own->history.Mechanisms().size();
-  if (mechanisms > 0) {
-    lines.push_back(absl::StrCat(Counted(mechanisms, "other mechanism"),
-                                 ", whose entries state their own sampling"));
-  }
   return absl::StrJoin(lines, "; ");
 }
 
@@ -192,12 +187,7 @@ std::string NoiseText(const LedgerFacts& ledger) {
 }
 
 uint64_t PopulationOf(const LedgerFacts& ledger) {
-  uint64_t population = 0;
-  if (!ledger.own.has_value()) return population;
-  for (const accountant::History::CountedRound& counted : ledger.own->history.Rounds()) {
-    population = std::max(population, counted.round.scheme.population_size);
-  }
-  return population;
+  return ledger.own.has_value() ? ledger.own->history.GreatestPopulation() : 0;
 }
 
 uint64_t PopulationOf(const Facts& facts) {

@@ -40,7 +40,9 @@ std::string Listed(const Facts& facts, const TextOfLedger& text);
 
 // What stands before plans: a budget's rounds are those of the runs that it has granted something.
 std::string SetAside(const LedgerFacts& ledger);
-// How the entries say that records were sampled, and how much noise there was.
+// The mechanisms that are no rounds, with all that they state, equal ones together.
+std::string MechanismsText(const LedgerFacts& ledger);
+// How the entries say that records were sampled in rounds, and how much noise there was.
 std::string SamplingText(const LedgerFacts& ledger);
 std::string NoiseText(const LedgerFacts& ledger);
 // The largest number of records that an entry states; 0: none does.

@@ -138,6 +138,11 @@ void AddReleased(const Facts& facts, SectionBuilder& builder) {
   if (facts.ledgers.size() > 1) return;  // the table says it
   builder.AddOrOpen("rounds", "Rounds that released something", Listed(facts, RoundsText),
                     kRecorded, "not known: the entries cannot be accounted for");
+  builder.AddOrOpen(
+      "mechanisms", "Other mechanisms that released something", Listed(facts, MechanismsText),
+      kRecorded,
+      facts.ledgers[0].own.has_value() ? "none" : "not known: the entries cannot be accounted for",
+      facts.ledgers[0].own.has_value() ? kRecorded : kNotStated);
   const bool adaptive = AllAre(facts, v1::ADAPTIVE);
   builder.AddOrOpen("planned_rounds", "Rounds that were planned", Listed(facts, PlannedText),
                     kDeclared,
@@ -148,18 +153,28 @@ void AddReleased(const Facts& facts, SectionBuilder& builder) {
 
 // ---- 4. Sampling ----
 
+bool HaveMechanisms(const Facts& facts) {
+  return std::any_of(facts.ledgers.begin(), facts.ledgers.end(),
+                     [](const LedgerFacts& one) { return !MechanismsText(one).empty(); });
+}
+
 v1::Statement::Table ByLedger(const Facts& facts) {
   v1::Statement::Table table;
-  for (const char* column : {"Ledger", "Entries", "Rounds", "Planned rounds",
-                             "Sampling as the entries state it", "Noise"}) {
-    table.add_columns(column);
-  }
+  std::vector<std::pair<const char*, TextOfLedger>> columns = {
+      {"Rounds", RoundsText},
+      {"Planned rounds", PlannedText},
+      {"Sampling as the entries state it", SamplingText},
+      {"Noise", NoiseText}};
+  if (HaveMechanisms(facts)) columns.emplace_back("Other mechanisms", MechanismsText);
+  table.add_columns("Ledger");
+  table.add_columns("Entries");
+  for (const auto& [name, text] : columns) table.add_columns(name);
   for (size_t i = 0; i < facts.ledgers.size(); ++i) {
     const LedgerFacts& one = facts.ledgers[i];
     v1::Statement::Table::Row& row = *table.add_rows();
     row.add_cells(one.ledger.name());
     row.add_cells(CountText(facts.checkpoints[i].size()));
-    for (const auto& text : {RoundsText, PlannedText, SamplingText, NoiseText}) {
+    for (const auto& [name, text] : columns) {
       const std::string cell = text(one);
       row.add_cells(cell.empty() ? "–" : cell);
     }
@@ -175,9 +190,12 @@ void AddSampling(const Facts& facts, SectionBuilder& builder) {
                                                : "nothing was accounted: epsilon is refused",
                     kNotApplicable);
   const bool one = facts.ledgers.size() == 1;
+  const std::string none = HaveMechanisms(facts)
+                               ? "there are no rounds: the mechanisms state theirs, under 3"
+                               : "there are no rounds";
   if (one) {
     builder.AddOrOpen("sampling_recorded", "Sampling as the entries state it",
-                      Listed(facts, SamplingText), kRecorded, "no entry states a sample",
+                      Listed(facts, SamplingText), kRecorded, none,
                       facts.ledgers[0].own.has_value() ? kNotApplicable : kNotStated);
   }
   builder.Add("sampling_done", "Sampling as it was done",
@@ -185,8 +203,7 @@ void AddSampling(const Facts& facts, SectionBuilder& builder) {
               "or an audit of it, could show it",
               kNotStated);
   if (one) {
-    builder.AddOrOpen("noise", "Noise", Listed(facts, NoiseText), kRecorded,
-                      "no round states its noise",
+    builder.AddOrOpen("noise", "Noise", Listed(facts, NoiseText), kRecorded, none,
                       facts.ledgers[0].own.has_value() ? kNotApplicable : kNotStated);
   } else {
     builder.AddTable(ByLedger(facts));
@@ -222,6 +239,7 @@ std::string FilterText(const Facts& facts) {
 void AddAccounting(const Facts& facts, SectionBuilder& builder) {
   const v1::AnswerDetails& details = facts.answer.details();
   const bool fixed = AllAre(facts, v1::FIXED);
+  const bool odometer = IsOdometer(facts.answer);
   builder.Begin("5. Accounting");
   builder.AddOrOpen("method", "Method that answered", details.method(), kComputed,
                     "none: epsilon is refused", kNotApplicable);
@@ -229,12 +247,20 @@ void AddAccounting(const Facts& facts, SectionBuilder& builder) {
                     "nothing: epsilon is refused", kNotApplicable);
   builder.AddOrOpen(
       "parameters", "How parameters were chosen",
-      Grouped(facts,
-              [](const auto& one) { return ParametersWords(one.declaration().parameters()); }),
+      absl::StrCat(
+          Grouped(facts,
+                  [](const auto& one) { return ParametersWords(one.declaration().parameters()); }),
+          fixed && odometer && facts.ledgers.size() > 1
+              ? ". Whether one ledger's were decided after looking at another's outputs "
+                "nobody has said: so there is an odometer, and no epsilon"
+              : ""),
       kDeclared, "not stated");
   builder.AddOrOpen("filter", "Filter that adaptive ledgers are held to", FilterText(facts),
-                    kDeclared, fixed ? "none is needed: parameters are fixed" : "none is declared",
-                    fixed ? kNotApplicable : kNotStated);
+                    kDeclared,
+                    odometer ? "none holds them: an odometer needs none"
+                    : fixed  ? "none is needed: parameters are fixed"
+                             : "none is declared",
+                    fixed || odometer ? kNotApplicable : kNotStated);
   builder.AddOrOpen("assumptions", "What the number assumes", Lines(details.assumptions()),
                     kComputed, "nothing was accounted", kNotApplicable);
   if (details.warnings_size() > 0) {

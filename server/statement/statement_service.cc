@@ -157,6 +157,30 @@ uint64_t SizeIn(const questions::Subject& whole, const std::string& ledger) {
   return 0;
 }
 
+// Takes the digits that `name` begins with, without zeros before them.
+std::string_view TakeDigits(std::string_view& name) {
+  const size_t end = std::min(name.find_first_not_of("0123456789"), name.size());
+  std::string_view digits = name.substr(0, end);
+  name.remove_prefix(end);
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+  return digits;
+}
+
+// The order in which people count: "run-2" before "run-10".
+bool IsBefore(const std::string& one, const std::string& other) {
+  std::string_view a = one, b = other;
+  while (!a.empty() && !b.empty()) {
+    const std::string_view digits = TakeDigits(a), others = TakeDigits(b);
+    if (digits.size() != others.size()) return digits.size() < others.size();
+    if (digits != others) return digits < others;
+    if (a.empty() || b.empty()) break;
+    if (a.front() != b.front()) return a.front() < b.front();
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  return std::pair(a.size(), one) < std::pair(b.size(), other);
+}
+
 }  // namespace
 
 absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl::Time deadline,
@@ -169,6 +193,7 @@ absl::Status StatementService::Find(const v1::GetStatementRequest& request, absl
     facts.name = request.dataset();
     ASSIGN_OR_RETURN(std::vector<std::string> found, finder_.Over(facts.name, deadline));
     std::erase_if(found, IsOfServer);
+    std::sort(found.begin(), found.end(), IsBefore);
     if (found.empty()) {
       return absl::NotFoundError(
           absl::StrCat("dataset: no ledger declares ", events::Quoted(facts.name)));

@@ -29,7 +29,8 @@ constexpr char kNoBound[] =
     "to those whose data it saw.";
 constexpr char kUnfiltered[] =
     "Its parameters were chosen while looking at outputs, and no filter was declared before its "
-    "first event. No method can give it a number.";
+    "first event. It has no epsilon of differential privacy; an odometer only says what the runs "
+    "that happened may have lost.";
 constexpr char kOverspent[] =
     "More was released than was allowed. The number that was promised does not hold: find out how, "
     "and tell those to whom it was promised.";

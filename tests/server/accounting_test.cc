@@ -302,7 +302,7 @@ TEST_F(AccountingTest, RefusesAnAdaptiveLedgerWithoutFilterByName) {
   const grpc::Status status = Ask(AboutLedgers({kLedger}));
   EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_message(),
-              AllOf(HasSubstr("ADAPTIVE"), HasSubstr("declaration.filter")));
+              AllOf(HasSubstr("ADAPTIVE"), HasSubstr("declared a filter before its first event")));
 }
 
 TEST_F(AccountingTest, RefusesAMechanismThatHasNoAnalysis) {

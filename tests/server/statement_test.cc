@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <string>
@@ -329,6 +330,86 @@ TEST_F(StatementTest, OfADataSetCoversAllItsLedgers) {
   MustAsk(kAskOne);
   EXPECT_GT(both, statement_.answer().epsilon().upper());
   EXPECT_THAT(Field("other_ledgers").value(), HasSubstr("1 other ledger on this server"));
+}
+
+// It said 0 rounds and "no noise" of them, also where the data themselves were released.
+TEST_F(StatementTest, NamesTheMechanismsThatAreNoRounds) {
+  running_.Create(kOne);
+  v1::AppendBatchRequest batch = Batch(kOne, "w", "r1");
+  for (const char* mechanism :
+       {"gaussian { noise_multiplier: 2 }", "non_private {}", "gaussian { noise_multiplier: 2 }",
+        "count: 7 poisson_sampled { sampling_probability: 0.01 event { laplace { "
+        "noise_multiplier: 3 } } }",
+        "renyi_curve { orders: [2, 3, 4, 5, 6, 7] epsilons: [1, 1, 1, 1, 1, 2] }",
+        "composed { events { gaussian { noise_multiplier: 1 } } events { zcdp { rho: 0.5 } } }"}) {
+    *batch.add_entries()->mutable_event() =
+        FromText<v1::Event>(absl::StrCat("mechanism { ", mechanism, " }"));
+  }
+  running_.Append(batch);
+  MustAsk(kAskOne);
+  const std::string mechanisms =
+      "2 × gaussian (noise multiplier 2); the data themselves, without noise (non private); "
+      "7 × poisson sampled (sampling probability 0.01, laplace (noise multiplier 3)); renyi curve "
+      "(orders 2, 3, 4, 5 and 2 more, epsilons 1, 1, 1, 1 and 2 more); composed (events gaussian "
+      "(noise multiplier 1), zcdp (rho 0.5, xi 0))";
+  EXPECT_EQ(Field("mechanisms").value(), mechanisms);
+  EXPECT_EQ(Field("rounds").value(), "0");
+  for (const char* field : {"noise", "sampling_recorded"}) {
+    EXPECT_EQ(Field(field).value(), "there are no rounds: the mechanisms state theirs, under 3");
+    EXPECT_EQ(Field(field).source(), v1::Statement::NOT_APPLICABLE);
+  }
+  // Of a data set it is a column, where somebody has one.
+  Make(kTwo, 20);
+  MustAsk("dataset: 'adult'");
+  EXPECT_THAT(Table(), ElementsAre(Row{kOne, "7", "0", "–", "–", "–", mechanisms},
+                                   Row{kTwo, "2", "20", "–", kSampling20, kNoise, "–"}));
+}
+
+TEST_F(StatementTest, OfATreeWithManyMechanismsSaysTheFirst) {
+  running_.Create(kOne);
+  v1::AppendBatchRequest batch = Batch(kOne, "w", "r1");
+  v1::MechanismEvent tree = FromText<v1::MechanismEvent>("gaussian { noise_multiplier: 1 }");
+  for (int depth = 0; depth < 7; ++depth) {
+    v1::MechanismEvent wider;
+    for (int part = 0; part < 3; ++part) *wider.mutable_composed()->add_events() = tree;
+    tree = wider;
+  }
+  *batch.add_entries()->mutable_event()->mutable_mechanism() = tree;
+  for (int i = 1; i < 20; ++i) {
+    *batch.add_entries()->mutable_event() =
+        FromText<v1::Event>(absl::StrCat("mechanism { gaussian { noise_multiplier: ", i, " } }"));
+  }
+  running_.Append(batch);
+  MustAsk(kAskOne);
+  EXPECT_LT(Field("mechanisms").value().size(), 1000u);
+  EXPECT_THAT(Field("mechanisms").value(), HasSubstr("…; gaussian (noise multiplier 1); "));
+  EXPECT_THAT(Field("mechanisms").value(), HasSubstr("; and 10 other mechanisms"));
+}
+
+TEST_F(StatementTest, OfADataSetCountsAsPeopleDo) {
+  for (const char* name : {"run-10", "run-9", "run-2", "run-02b", "run", "run-1"})
+    Make(absl::StrCat("projects/p/ledgers/", name), 1);
+  MustAsk("dataset: 'adult'");
+  std::vector<std::string> names;
+  for (const Row& row : Table()) names.push_back(row[0].substr(std::strlen("projects/p/ledgers/")));
+  EXPECT_THAT(names, ElementsAre("run", "run-1", "run-2", "run-02b", "run-9", "run-10"));
+}
+
+// Of groups the plain words spoke of one record.
+TEST_F(StatementTest, SpeaksOfAsManyRecordsAsItWasAskedFor) {
+  const std::vector<std::pair<v1::Adjacency, std::string>> cases = {
+      {v1::ADD_OR_REMOVE_ONE,
+       "guesses whether up to 3 records that belong together are among the data rightly"},
+      {v1::ZERO_OUT,
+       "guesses whether up to 3 records that belong together contributed or were left "
+       "blank rightly"}};
+  for (const auto& [adjacency, words] : cases) {
+    const std::string name = absl::StrCat("projects/p/ledgers/of-", adjacency);
+    Make(name, 10,
+         [adjacency](v1::Declaration& declaration) { declaration.set_adjacency(adjacency); });
+    MustAsk(absl::StrCat("ledger: '", name, "' options { group_size: 3 }"));
+    EXPECT_THAT(statement_.answer().in_words(), HasSubstr(words));
+  }
 }
 
 TEST_F(StatementTest, OfADataSetThatDoesNotComposeSaysWhyAndWhatDiffers) {
