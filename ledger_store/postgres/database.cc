@@ -43,6 +43,10 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const DatabaseOptions& 
   std::unique_ptr<Database> database(new Database(options));
   ASSIGN_OR_RETURN(auto connection, Connection::Open(options.conninfo, options.timeout));
   RETURN_IF_ERROR(MakeSchema(*connection, options.schema));
+  if (options.on_copy) {
+    const Home home = NoteHome(*connection, options.schema);
+    if (!home.was.empty() && home.was != home.is) options.on_copy(home.was, home.is);
+  }
   absl::MutexLock lock(&database->mutex_);
   database->idle_.push_back(std::move(connection));
   return database;

@@ -28,6 +28,7 @@ inline constexpr char kOutcomeUnknown[] = "OUTCOME_UNKNOWN";
 struct DatabaseOptions {
   std::string conninfo;
   std::function<absl::StatusOr<std::string>()> conninfo_now;  // PostgresOptions::connection_now
+  std::function<void(const std::string&, const std::string&)> on_copy;  // PostgresOptions::on_copy
   std::string schema;
   int connections = 0;
   absl::Duration timeout;

@@ -269,6 +269,7 @@ absl::StatusOr<std::unique_ptr<LedgerStore>> OpenPostgresStore(const PostgresOpt
   }
   ASSIGN_OR_RETURN(auto database, postgres::Database::Open({.conninfo = options.connection,
                                                             .conninfo_now = options.connection_now,
+                                                            .on_copy = options.on_copy,
                                                             .schema = options.schema,
                                                             .connections = options.connections,
                                                             .timeout = options.timeout,

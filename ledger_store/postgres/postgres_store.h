@@ -39,6 +39,9 @@ struct PostgresOptions {
   // Asked before each further connection, so that a password may change while the store is open.
   // Null, an error, or what nobody takes: the string that was taken last.
   std::function<absl::StatusOr<std::string>()> connection_now = {};
+  // Called within Open if the database lies elsewhere than at the start before: it is a copy, or
+  // was restored from a dump. Null: nothing is looked at or noted. (schema.h: Home.)
+  std::function<void(const std::string& was, const std::string& is)> on_copy = {};
   std::string schema = "dpledger";  // made if there is none; [a-z0-9_]
   int connections = 8;              // the most to open, half of them for commits; at least 2
   Clock* clock = Clock::System();

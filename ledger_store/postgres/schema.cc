@@ -30,8 +30,8 @@ struct Table {
 constexpr char kVersionTable[] = "schema_version";
 constexpr Table kTables[] = {
     // least: the least version of the programs that may use it. A later version that only adds
-    // leaves it as it is, and programs of this one go on beside later ones.
-    {kVersionTable, "id bigint, version bigint, least bigint", "id"},
+    // leaves it as it is, and programs of this one go on beside later ones. home: see NoteHome.
+    {kVersionTable, "id bigint, version bigint, least bigint, home text", "id"},
     // head: StoredHead. root makes the compare-and-set see a database that has gone back and grown
     // anew. unsigned: may have entries that no checkpoint covers. wanted: somebody waits for that,
     // at another server than the one that signs.
@@ -78,7 +78,7 @@ constexpr Index kIndexes[] = {
 // The version last: a database that cannot take this back as a whole has none where it broke off.
 constexpr const char* kFirstRows[] = {
     "INSERT INTO @.signer VALUES (1, '', 0, 0, 0, true)",
-    "INSERT INTO @.schema_version VALUES (1, 1, 1)",
+    "INSERT INTO @.schema_version VALUES (1, 1, 1, '')",
 };
 static_assert(kSchemaVersion == 1, "the last statement says it");
 
@@ -318,6 +318,27 @@ absl::Status MakeSchema(Connection& connection, const std::string& schema) {
     if (!IsConflict(status)) return status;
   }
   return status;
+}
+
+Home NoteHome(Connection& connection, const std::string& schema) {
+  // Other databases of PostgreSQL's language have no such function.
+  const absl::StatusOr<std::vector<Rows>> now =
+      connection.Run({{"SELECT c.system_identifier::text || '/' || d.oid::text FROM"
+                       " pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d"
+                       " WHERE d.datname = current_database()",
+                       {}}});
+  const absl::StatusOr<std::vector<Rows>> noted =
+      connection.Run({{InSchema(schema, "SELECT home FROM @.schema_version"), {}}});
+  if (!now.ok() || !noted.ok() || (*now)[0].size() != 1 || (*noted)[0].size() != 1) return {};
+  Home home{(*noted)[0].Bytes(0, 0), (*now)[0].Bytes(0, 0)};
+  if (home.was != home.is) {
+    // Without the right to write it says the same at the next start.
+    connection
+        .Run({{InSchema(schema, "UPDATE @.schema_version SET home = $1 WHERE home = $2"),
+               Values().Text(home.is).Text(home.was)}})
+        .IgnoreError();
+  }
+  return home;
 }
 
 absl::Status CheckVersion(Connection& connection, const std::string& schema) {

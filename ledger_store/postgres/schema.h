@@ -29,6 +29,15 @@ std::string InSchema(std::string_view schema, std::string_view sql);
 // this program's statements need them, or are another service's (SCHEMA_UNFIT).
 absl::Status MakeSchema(Connection& connection, const std::string& schema);
 
+// Where a database lies: the identifier of its PostgreSQL cluster, which copies of its files keep,
+// and the database's number there. Both empty where it does not tell.
+struct Home {
+  std::string was, is;
+};
+// Notes in the schema where the database lies, and says what was noted before: something else in a
+// copy, or in what was restored from a dump.
+Home NoteHome(Connection& connection, const std::string& schema);
+
 // FAILED_PRECONDITION (kSchemaNewer, SCHEMA_MISSING) unless programs of kSchemaVersion may use it.
 absl::Status CheckVersion(Connection& connection, const std::string& schema);
 // Fails a transaction, by a division by zero, if they may not any more: a server that has a

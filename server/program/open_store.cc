@@ -72,6 +72,17 @@ absl::StatusOr<std::unique_ptr<LedgerStore>> OpenDatabase(const std::string& fil
   ASSIGN_OR_RETURN(options.connection, ReadConnection(file));
   options.connection_now = [again = std::make_shared<ConnectionFile>(
                                 file, options.connection, log)] { return again->Read(); };
+  if (log != nullptr) {
+    options.on_copy = [log](const std::string& was, const std::string& is) {
+      log->Write(LogLevel::kWarning, "database_is_a_copy",
+                 {{"was", was},
+                  {"is", is},
+                  {"message",
+                   "the database lies elsewhere than at the last start: it is a copy, or was "
+                   "restored from a dump. If the one that it came from is still served with this "
+                   "signing key, two histories are signed: stop one of the two"}});
+    };
+  }
   return OpenPostgresStore(options);
 }
 #else

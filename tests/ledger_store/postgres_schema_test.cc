@@ -63,6 +63,42 @@ TEST_F(PostgresSchema, NewerVersionIsRefusedAndNotTouched) {
   EXPECT_EQ(Everything(), before);
 }
 
+TEST_F(PostgresSchema, CopySaysThatItIsOne) {
+  std::vector<std::string> homes;
+  const auto open = [&](const std::string& more) {
+    PostgresOptions options;
+    options.connection = server_->Connection() + more;
+    options.on_copy = [&homes](const std::string& was, const std::string& is) {
+      homes = {was, is};
+    };
+    return OpenPostgresStore(options).status();
+  };
+  ASSERT_TRUE(open("").ok());
+  ASSERT_TRUE(open("").ok());  // it lies where it lay
+  EXPECT_TRUE(homes.empty());
+  server_->Must("CREATE DATABASE copy TEMPLATE template1");
+  const std::string noted = server_->Must("SELECT home FROM dpledger.schema_version");
+  EXPECT_THAT(noted, ::testing::MatchesRegex("[0-9]+/[0-9]+"));
+  // As a dump carries it to another database.
+  ASSERT_TRUE(open(" dbname=copy").ok());
+  EXPECT_TRUE(homes.empty());
+  const auto copy =
+      postgres::Connection::Open(server_->Connection() + " dbname=copy", absl::Seconds(30));
+  ASSERT_TRUE(
+      (*copy)
+          ->Run({{"UPDATE dpledger.schema_version SET home = $1", postgres::Values().Text(noted)}})
+          .ok());
+  ASSERT_TRUE(OpenPostgresStore({.connection = server_->Connection() + " dbname=copy"}).ok());
+  EXPECT_TRUE(homes.empty()) << "nothing is noted by who only reads";
+  ASSERT_TRUE(open(" dbname=copy").ok());
+  ASSERT_EQ(homes.size(), 2u);
+  EXPECT_EQ(homes[0], noted);
+  EXPECT_NE(homes[1], noted);
+  homes.clear();
+  ASSERT_TRUE(open(" dbname=copy").ok());
+  EXPECT_TRUE(homes.empty()) << "it is said once";
+}
+
 // A later program has added what this one does not know.
 TEST_F(PostgresSchema, ExpandedSchemaIsUsed) {
   const auto before = *Open();

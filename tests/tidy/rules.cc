@@ -151,6 +151,12 @@ Complaints BannedWords(const SourceFile& file) {
                "XX\\b"),
        "unfinished work", false, true},
       {new RE2(R"(^\s*throw\b|[;{]\s*throw\b)"), "no exception leaves a library", true, false},
+      // In texts alone: of what PostgreSQL, CockroachDB and YugabyteDB do not share.
+      {new RE2(
+           R"re("[^"]*\b(LISTEN|NOTIFY|LOCK TABLE|COPY|RETURNS|TRIGGER|SEQUENCE|DECLARE|VACUUM|)re"
+           R"re(TEMPORARY|TEMP|LANGUAGE|nextval|setval|pg_advisory\w*|pg_notify|ctid|xmin|)re"
+           R"re(txid_\w+|generate_series|plpgsql)\b)re"),
+       "SQL that CockroachDB or YugabyteDB does not have", true, false},
   };
   static const std::set<std::string> programs = {"cli", "flags", "tests", "bench", "examples"};
   const bool library = programs.count(FolderOf(file.path)) == 0;

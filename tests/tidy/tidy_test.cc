@@ -203,6 +203,10 @@ TEST(BannedWords, NoticesUnsafeCallsAndUnfinishedWork) {
               SizeIs(1));
   EXPECT_THAT(BannedWords({"base/x.cc", "  throw 1;\n"}), SizeIs(1));
   EXPECT_THAT(BannedWords({"cli/x.cc", "  throw 1;\n"}), IsEmpty());
+  EXPECT_THAT(BannedWords({"ledger_store/postgres/x.cc", "Run({{\"LISTEN heads\", {}}});\n"}),
+              SizeIs(1));
+  EXPECT_THAT(BannedWords({"ledger_store/postgres/x.cc", "// LISTEN would be quicker.\n"}),
+              IsEmpty());
 }
 
 TEST(BannedWords, OfScriptsAreNoticed) {
