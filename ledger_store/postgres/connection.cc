@@ -166,6 +166,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   std::unique_ptr<Connection> connection(new Connection(
       PQconnectdbParams(parameters.names.data(), parameters.values.data(), /*expand_dbname=*/1),
       timeout));
+  connection->is_only_host_ = (host + hostaddr + port).find(',') == std::string::npos;
   PGconn* const libpq = connection->connection_;
   if (PQstatus(libpq) != CONNECTION_OK) return Unreachable(LoginError(libpq));
   PQsetNoticeReceiver(

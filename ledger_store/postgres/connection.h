@@ -73,6 +73,8 @@ class Connection {
   bool usable() const { return usable_; }
   // The name of its host, if that answers nobody; empty otherwise.
   const std::string& hung() const { return hung_; }
+  // Whether it has hung, and the connection string lists no other host to try.
+  bool IsHungAlone() const { return !hung_.empty() && is_only_host_; }
 
  private:
   Connection(PGconn* connection, absl::Duration timeout);
@@ -90,6 +92,7 @@ class Connection {
   const absl::Duration timeout_;
   bool usable_ = true;
   std::string hung_;
+  bool is_only_host_ = false;
   bool begins_ = false;  // send BEGIN with the next statements
   bool warned_ = false;  // the server has sent a warning since the last statement was sent
   std::map<std::string, std::string> prepared_;  // statement -> its name on the server

@@ -176,8 +176,9 @@ absl::StatusOr<std::vector<Rows>> Database::Read(const std::vector<Statement>& s
   for (int attempt = 0; attempt < 2; ++attempt) {
     ASSIGN_OR_RETURN(Borrowed connection, Borrow());
     rows = connection->Run(statements);
+    const bool is_hung = connection->IsHungAlone();
     connection.Return();
-    if (rows.ok() || !IsUnreachable(rows.status())) return rows;
+    if (rows.ok() || !IsUnreachable(rows.status()) || is_hung) return rows;
   }
   return rows;
 }
@@ -223,14 +224,14 @@ absl::Status Database::Transact(const Work& work) {
         }
       }
     }
-    const bool lost = !(*connection)->usable();
+    const bool lost = !(*connection)->usable(), is_hung = (*connection)->IsHungAlone();
     if (ReasonOf(status).reason == kDividedByZero) {
       (*connection)->Rollback();
       const absl::Status newer = CheckVersion(**connection, options_.schema);
       if (ReasonOf(newer).reason == kSchemaNewer) status = RefuseAsTooOld(newer);
     }
     connection->Return();
-    if (!lost && !IsConflict(status)) break;
+    if ((!lost && !IsConflict(status)) || is_hung) break;  // to dial it again would take seconds
   }
   if (IsConflict(status)) {
     status = WithReason(

@@ -176,6 +176,22 @@ TEST_F(PostgresSchema, IsReadUnderAnySettingOfTheDatabase) {
 }
 
 // As a standby is that lacked the last commits and was promoted: the files of an earlier moment.
+// It took 7 s: 2 of silence, 2 until nobody had answered a new connection, and 3 for another one.
+TEST(PostgresFrozen, AnAppendIsAnsweredWithinSeconds) {
+  PostgresServer server;
+  const auto store = *OpenPostgresStore({.connection = server.Connection()});
+  ASSERT_TRUE(store->Create(CreateRequest(kLedger)).ok());
+  ASSERT_TRUE(store->Append(RoundBatch(kLedger, "w", "r", 1)).ok());
+  server.Freeze();
+  const absl::Time begun = absl::Now();
+  EXPECT_EQ(store->Append(RoundBatch(kLedger, "w", "next", 2)).status().code(),
+            StatusCode::kUnavailable);
+  EXPECT_LT(absl::Now() - begun, absl::Seconds(6));
+  const absl::Time again = absl::Now();
+  EXPECT_EQ(store->Get(kLedger).status().code(), StatusCode::kUnavailable);
+  EXPECT_LT(absl::Now() - again, absl::Seconds(6));
+}
+
 TEST(PostgresLoss, NothingIsAcknowledgedByADatabaseThatHasGoneBack) {
   PostgresServer server;
   PostgresOptions options;
