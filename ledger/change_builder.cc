@@ -59,8 +59,8 @@ ChangeBuilder::ChangeBuilder(const LedgerHead& head, const std::string& writer,
   change_.state = head.state;
   change_.recorded_time = RecordedTime(head, arrival.time);
   change_.receipt.set_first_sequence(head.tree.size());
-  if (const v1::WriterStatus* known = head.writers.Find(writer); known != nullptr) {
-    change_.writer = *known;
+  if (std::optional<v1::WriterStatus> known = head.writers.Find(writer)) {
+    change_.writer = *std::move(known);
   }
   change_.writer.set_writer(writer);
   recorded_field_ = TimeField(v1::LedgerEntry::kRecordedTimeFieldNumber,

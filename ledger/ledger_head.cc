@@ -95,7 +95,7 @@ absl::Status CheckPlace(const BatchDraft::Entry& entry, const LedgerHead& head, 
 
 // What nobody could read is not written.
 absl::Status CheckRoomForWriter(const LedgerHead& head, const BatchDraft& batch) {
-  if (head.writers.size() < events::kMostWriters || head.writers.Find(batch.writer()) != nullptr) {
+  if (head.writers.size() < events::kMostWriters || head.writers.Find(batch.writer()).has_value()) {
     return absl::OkStatus();
   }
   return Precondition(absl::StrCat("writer: ", head.name, " has ", events::kMostWriters,
@@ -116,7 +116,7 @@ absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
                                      "to the original"),
                         "IMPORT_ONLY", {{"ledger", head.name}});
   }
-  if (head.writers.Find(batch.writer()) != nullptr) return absl::OkStatus();
+  if (head.writers.Find(batch.writer()).has_value()) return absl::OkStatus();
   return Precondition(absl::StrCat("writer: ", batch.writer(), " has written nothing in ",
                                    head.name, ", and what it never opened it cannot have released"),
                       "WRITER_UNKNOWN", {{"field", "writer"}, {"writer", batch.writer()}});
@@ -125,11 +125,9 @@ absl::Status CheckLate(const LedgerHead& head, const BatchDraft& batch) {
 // The entries of the writer's last incarnation, if the batch is of it and says what it follows on;
 // else nullopt.
 std::optional<uint64_t> EntriesBefore(const LedgerHead& head, const BatchDraft& batch) {
-  const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
-  if (!batch.writer_position().has_value() || batch.is_late() || writer == nullptr ||
-      writer->incarnation() != batch.incarnation()) {
-    return std::nullopt;
-  }
+  if (!batch.writer_position().has_value() || batch.is_late()) return std::nullopt;
+  const std::optional<v1::WriterStatus> writer = head.writers.Find(batch.writer());
+  if (!writer.has_value() || writer->incarnation() != batch.incarnation()) return std::nullopt;
   return writer->entry_count() - writer->late_entries();
 }
 
@@ -145,8 +143,8 @@ absl::Status WrongPosition(const LedgerHead& head, const BatchDraft& batch, uint
 }
 
 // That no entries stand yet where the batch belongs.
-absl::Status CheckNotThere(const LedgerHead& head, const BatchDraft& batch) {
-  const std::optional<uint64_t> entries = EntriesBefore(head, batch);
+absl::Status CheckNotThere(const LedgerHead& head, const BatchDraft& batch,
+                           std::optional<uint64_t> entries) {
   if (!entries.has_value() || *batch.writer_position() >= *entries) return absl::OkStatus();
   return WrongPosition(head, batch, *entries,
                        "the batch was made before, or another process writes as this one",
@@ -155,8 +153,8 @@ absl::Status CheckNotThere(const LedgerHead& head, const BatchDraft& batch) {
 
 // That it leaves none out. A writer that has closed is refused for that: what its spool still holds
 // then comes as late events, for which a gap is no reason.
-absl::Status CheckNoGap(const LedgerHead& head, const BatchDraft& batch) {
-  const std::optional<uint64_t> entries = EntriesBefore(head, batch);
+absl::Status CheckNoGap(const LedgerHead& head, const BatchDraft& batch,
+                        std::optional<uint64_t> entries) {
   if (!entries.has_value() || *batch.writer_position() <= *entries ||
       head.writers.Find(batch.writer())->closed()) {
     return absl::OkStatus();
@@ -362,8 +360,8 @@ absl::StatusOr<LedgerChange> Grant(const LedgerHead& head, const v1::Declaration
 
 absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::string_view caller) {
   if (caller.empty()) return absl::OkStatus();  // not asked: the writer need not be looked up
-  const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
-  absl::Status status = writer == nullptr ? absl::OkStatus() : events::CheckOwner(caller, *writer);
+  const std::optional<v1::WriterStatus> writer = head.writers.Find(batch.writer());
+  absl::Status status = writer.has_value() ? events::CheckOwner(caller, *writer) : absl::OkStatus();
   if (status.ok()) return status;
   ErrorReason reason = ReasonOf(status);
   reason.metadata["ledger"] = head.name;
@@ -374,9 +372,10 @@ absl::Status CheckOwner(const LedgerHead& head, const BatchDraft& batch, std::st
 absl::StatusOr<LedgerChange> AppendBatch(const LedgerHead& head, const BatchDraft& batch,
                                          const Arrival& arrival) {
   RETURN_IF_ERROR(CheckOwner(head, batch, arrival.caller));
-  RETURN_IF_ERROR(CheckNotThere(head, batch));
+  const std::optional<uint64_t> entries = EntriesBefore(head, batch);
+  RETURN_IF_ERROR(CheckNotThere(head, batch, entries));
   RETURN_IF_ERROR(batch.is_late() ? CheckLate(head, batch) : CheckOpen(head));
-  RETURN_IF_ERROR(CheckNoGap(head, batch));
+  RETURN_IF_ERROR(CheckNoGap(head, batch, entries));
   if (batch.expected_sequence().has_value() && batch.expected_sequence() != head.tree.size()) {
     return WithReason(
         absl::AbortedError(absl::StrCat("expected_sequence: the next entry of ", head.name, " is ",
@@ -402,8 +401,8 @@ std::optional<LedgerChange> ConflictOf(const LedgerHead& head, const BatchDraft&
   const bool tells =
       reason == "FENCED_OFF" || reason == "WRITER_CLOSED" || reason == "LEDGER_SEALED";
   if (head.first->has_import()) return std::nullopt;  // the original says what was released
-  const v1::WriterStatus* const writer = head.writers.Find(batch.writer());
-  if (!tells || !batch.tells_of_releases() || writer == nullptr ||
+  const std::optional<v1::WriterStatus> writer = head.writers.Find(batch.writer());
+  if (!tells || !batch.tells_of_releases() || !writer.has_value() ||
       !events::IsNewConflict(batch.incarnation(), *writer)) {
     return std::nullopt;
   }
@@ -454,13 +453,14 @@ v1::Ledger Describe(const LedgerHead& head, const WriterRange& writers) {
   *ledger.mutable_create_time() = ToProto(head.create_time);
   ledger.set_creator(head.first->caller());
   // All but the server itself, which never closes and is there from the first entry on.
-  const size_t servers = head.writers.Find("") == nullptr ? 0 : 1;
+  const size_t servers = head.writers.Find("").has_value() ? 1 : 0;
   ledger.set_writer_count(head.writers.size() - servers);
   ledger.set_open_writer_count(head.writers.open() - servers);
   for (auto it = head.writers.LowerBound(writers.from);
        it != head.writers.end() && static_cast<size_t>(ledger.writers_size()) < writers.limit;
        ++it) {
-    if (!it->writer().empty()) *ledger.add_writers() = *it;
+    v1::WriterStatus writer = *it;
+    if (!writer.writer().empty()) *ledger.add_writers() = std::move(writer);
   }
   return ledger;
 }

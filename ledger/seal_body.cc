@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,19 +35,20 @@ absl::Status WritersOpen(const std::vector<std::string_view>& open) {
 }  // namespace
 
 absl::StatusOr<v1::Seal> SealBody(const LedgerHead& head, const v1::SealLedgerRequest& request) {
-  std::vector<std::string_view> open;  // points into the head
+  std::vector<std::string> names;
   for (const v1::WriterStatus& writer : head.writers) {
-    if (!writer.writer().empty() && !writer.closed()) open.push_back(writer.writer());
+    if (!writer.writer().empty() && !writer.closed()) names.push_back(writer.writer());
   }
+  const std::vector<std::string_view> open(names.begin(), names.end());
   if (request.open_writers_are_missing()) return events::SealOf(open);
 
   const std::set<std::string_view> missing(request.missing_writers().begin(),
                                            request.missing_writers().end());
   std::string_view unknown;
   for (const std::string_view name : missing) {
-    const v1::WriterStatus* const writer = head.writers.Find(name);
-    if (writer == nullptr) unknown = name;
-    if (writer != nullptr && writer->closed()) {
+    const std::optional<v1::WriterStatus> writer = head.writers.Find(name);
+    if (!writer.has_value()) unknown = name;
+    if (writer.has_value() && writer->closed()) {
       return FieldError("missing_writers",
                         absl::StrCat("must not name ", ToAbsl(name), ": it has closed"));
     }

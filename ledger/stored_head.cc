@@ -33,10 +33,10 @@ bool Holds(const v1::StoredHead& stored, const LedgerHead& head) {
 
 // `writers` under the key that made the authenticator of `stored`.
 absl::Status TakeWriters(const v1::StoredHead& stored,
-                         std::map<std::string, v1::WriterStatus> writers, const HeadKeys& keys,
-                         LedgerHead& head) {
+                         const std::map<std::string, v1::WriterStatus>& writers,
+                         const HeadKeys& keys, LedgerHead& head) {
   if (keys.current == nullptr) {
-    head.writers = WriterMap(std::move(writers));
+    head.writers = WriterMap(writers);
     head.needs_key = !stored.authenticator().empty();
     return absl::OkStatus();
   }
@@ -50,7 +50,7 @@ absl::Status TakeWriters(const v1::StoredHead& stored,
     head.writers = WriterMap(writers, keys.previous);
     is_previous = Holds(stored, head);
   }
-  head.writers = WriterMap(std::move(writers), keys.current);
+  head.writers = WriterMap(writers, keys.current);
   if (is_previous || Holds(stored, head)) return absl::OkStatus();
   return Damaged(head.name,
                  "its head, a writer of it or its entry 0 is not as a server with this signing key "
@@ -108,7 +108,7 @@ v1::StoredHead ToStored(const LedgerHead& head) {
 
 absl::StatusOr<LedgerHead> FromStored(const std::string& name, std::string_view first_entry,
                                       const v1::StoredHead& stored,
-                                      std::map<std::string, v1::WriterStatus> writers,
+                                      const std::map<std::string, v1::WriterStatus>& writers,
                                       const HeadKeys& keys) {
   LedgerHead head;
   head.name = name;
@@ -122,7 +122,7 @@ absl::StatusOr<LedgerHead> FromStored(const std::string& name, std::string_view 
   }
   head.last_recorded_time = absl::FromUnixSeconds(stored.last_recorded_time().seconds());
   head.state = stored.state();
-  RETURN_IF_ERROR(TakeWriters(stored, std::move(writers), keys, head));
+  RETURN_IF_ERROR(TakeWriters(stored, writers, keys, head));
   return head;
 }
 

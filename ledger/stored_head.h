@@ -40,7 +40,7 @@ v1::StoredHead ToStored(const LedgerHead& head);
 // keys made the authenticator.
 absl::StatusOr<LedgerHead> FromStored(const std::string& name, std::string_view first_entry,
                                       const v1::StoredHead& stored,
-                                      std::map<std::string, v1::WriterStatus> writers,
+                                      const std::map<std::string, v1::WriterStatus>& writers,
                                       const HeadKeys& keys = {});
 
 // Whether `stored` has the authenticator that the key of the head's writers makes: if not, an

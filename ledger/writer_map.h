@@ -4,6 +4,7 @@
 //
 //  1. A balanced search tree (AVL) of nodes that never change. Copy: constant. Find, Put: O(log n),
 //     in the worst case too, for writers choose their names.
+//     A node has its status as bytes: 96 bytes of memory, where a message takes three times that.
 //  2. Iteration is by name.
 //  3. Under a key the map has a code of all its writers, which one more writer changes in constant
 //     time: two maps have the same one only if they have the same statuses.
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,12 +36,11 @@ class WriterMap {
   // Without a key (null) the map has no code.
   WriterMap() = default;
   explicit WriterMap(Key key) : key_(std::move(key)) {}
-  explicit WriterMap(std::map<std::string, v1::WriterStatus> writers, Key key = nullptr);
+  explicit WriterMap(const std::map<std::string, v1::WriterStatus>& writers, Key key = nullptr);
 
-  // Null if there is none. Valid while a copy of this map with the same status lives.
-  const v1::WriterStatus* Find(std::string_view name) const;
+  std::optional<v1::WriterStatus> Find(std::string_view name) const;
   // Puts the status under its writer's name, in place of an older one.
-  void Put(v1::WriterStatus status);
+  void Put(const v1::WriterStatus& status);
 
   size_t size() const;
   // How many writers have not closed.
@@ -51,8 +52,7 @@ class WriterMap {
   // A place in the map; becomes invalid when the map changes or goes.
   class Iterator {
    public:
-    const v1::WriterStatus& operator*() const;
-    const v1::WriterStatus* operator->() const { return &**this; }
+    v1::WriterStatus operator*() const;
     Iterator& operator++();
     bool operator==(const Iterator& other) const;
 
@@ -69,14 +69,13 @@ class WriterMap {
 
  private:
   struct Writer;
-  using Shared = std::shared_ptr<const Writer>;
-  static Link Join(Link left, Shared writer, Link right);
-  static Link Balance(Link left, Shared writer, Link right);
-  static Link With(const Link& node, Shared writer);
+  static Link Join(Link left, const Writer& writer, Link right);
+  static Link Balance(Link left, const Writer& writer, Link right);
+  static Link With(const Link& node, const Writer& writer);
   // Of the next `count` writers; adds them to the code.
-  Link Build(std::map<std::string, v1::WriterStatus>::iterator& next, size_t count);
-  Shared Take(v1::WriterStatus status) const;
-  const Writer* FindWriter(std::string_view name) const;
+  Link Build(std::map<std::string, v1::WriterStatus>::const_iterator& next, size_t count);
+  merkle::Hash CodeOf(std::string_view status) const;
+  const Node* FindNode(std::string_view name) const;
 
   Key key_;
   merkle::SetSum code_;

@@ -41,7 +41,7 @@ void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl:
   Apply(*change, *next);
   bytes += change->entries.size();
   std::string request_row = RequestRow(*this, change->receipt);
-  std::string head_row = HeadRow{*next->writers.Find(draft->writer()), ToStored(*next)}.Serialize();
+  std::string head_row = HeadRow{change->writer, ToStored(*next)}.Serialize();
   const bool is_guarded = gate != nullptr && gate->Guards(*durable->head);
   auto gated = is_guarded ? gate->WorkAhead(*durable->head, *change) : nullptr;
   ahead = {durable->head,          std::move(next),     *std::move(change),

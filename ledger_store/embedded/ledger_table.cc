@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -95,8 +96,8 @@ absl::StatusOr<LoadedLedger> LoadLedger(const Iterators& at, const std::string& 
   ASSIGN_OR_RETURN(StoredEnd end, LoadEnd(*at.heads, name, id));
   ASSIGN_OR_RETURN(const std::string first, LoadFirst(*at.batches, name, id));
   RETURN_IF_ERROR(CheckEnd(*at.batches, name, id, end.head.size()));
-  ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, DecodeBatchRow(first)->front(), end.head,
-                                               std::move(end.writers), keys));
+  ASSIGN_OR_RETURN(LedgerHead head,
+                   FromStored(name, DecodeBatchRow(first)->front(), end.head, end.writers, keys));
   const bool to_renew = !IsCurrent(end.head, head);
   return LoadedLedger{{id, std::make_shared<const LedgerHead>(std::move(head)), nullptr}, to_renew};
 }
@@ -150,8 +151,8 @@ absl::Status LedgerTable::AddRenewedHeads(rocksdb::WriteBatch& batch) const {
   for (const std::string& name : to_renew_) {
     ASSIGN_OR_RETURN(const LedgerRecord record, Find(name));
     // Before the other writers' rows, whose heads are no longer.
-    const v1::WriterStatus* const server = record.head->writers.Find("");
-    if (server == nullptr)
+    const std::optional<v1::WriterStatus> server = record.head->writers.Find("");
+    if (!server.has_value())
       return absl::DataLossError(absl::StrCat(name, ": the server's own writer is missing"));
     batch.Put(HeadKey(record.id, ""), HeadRow{*server, ToStored(*record.head)}.Serialize());
   }

@@ -94,8 +94,7 @@ absl::StatusOr<ReadHeadRow> HeadFromRows(const std::string& name, const Rows& ro
   if (rows.IsNull(row, 5) || rows.IsNull(row, 6)) return Damaged(name, "entry 0 is missing");
   const auto chunk = FromChunk(rows.View(row, 5), rows.View(row, 6), 1);
   if (!chunk.ok()) return Damaged(name, "entry 0 is damaged");
-  ASSIGN_OR_RETURN(LedgerHead head,
-                   FromStored(name, chunk->front(), stored, std::move(writers), keys));
+  ASSIGN_OR_RETURN(LedgerHead head, FromStored(name, chunk->front(), stored, writers, keys));
   const End end = {name, rows.Size(row, 3), rows.Bytes(row, 4), {}};
   if (!IsAt(head, end)) return Damaged(name, "its head has another size or root than its row");
   if (rows.Size(row, 7) != end.size) {
@@ -176,9 +175,9 @@ absl::StatusOr<bool> CatchUp(Database& database, const Ask& ask, const End& end,
     if (!writer.ParseFromString(rows[0].Bytes(row, 0)) || names.erase(writer.writer()) != 1) {
       return false;
     }
-    const v1::WriterStatus* const before = head.writers.Find(writer.writer());
-    added += writer.entry_count() - (before == nullptr ? 0 : before->entry_count());
-    head.writers.Put(std::move(writer));
+    const std::optional<v1::WriterStatus> before = head.writers.Find(writer.writer());
+    added += writer.entry_count() - (before.has_value() ? before->entry_count() : 0);
+    head.writers.Put(writer);
   }
   if (!names.empty() || added != end.size - known) return false;
   // One that another key authenticated is read whole.

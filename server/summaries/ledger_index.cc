@@ -21,9 +21,12 @@ constexpr size_t kMostAskedForLate = 1000;
 std::shared_ptr<const LedgerHead> WithFewWriters(std::shared_ptr<const LedgerHead> head) {
   if (head->writers.size() <= kListedWriters + 1) return head;
   std::map<std::string, v1::WriterStatus> few;
-  for (auto it = head->writers.begin(); few.size() <= kListedWriters; ++it) few[it->writer()] = *it;
+  for (auto it = head->writers.begin(); few.size() <= kListedWriters; ++it) {
+    const v1::WriterStatus writer = *it;
+    few[writer.writer()] = writer;
+  }
   auto copy = std::make_shared<LedgerHead>(*head);
-  copy->writers = WriterMap(std::move(few));
+  copy->writers = WriterMap(few);
   return copy;
 }
 
@@ -39,7 +42,7 @@ bool IsOf(const std::string& ledger, const std::string& parent) {
 }
 
 LedgerRow LedgerRow::Of(std::shared_ptr<const LedgerHead> head) {
-  const size_t servers = head->writers.Find("") == nullptr ? 0 : 1;
+  const size_t servers = head->writers.Find("").has_value() ? 1 : 0;
   LedgerRow row{.writers = head->writers.size() - servers,
                 .open_writers = head->writers.open() - servers};
   if (row.writers <= kMostAskedForLate) {
