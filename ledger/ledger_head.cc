@@ -225,7 +225,7 @@ absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
                                 const std::string& request_id, const Arrival& arrival) {
   NewLedger made;
   made.empty.name = name;
-  first.set_caller(std::string(arrival.caller));
+  if (!arrival.caller.empty()) first.set_caller(std::string(arrival.caller));
   made.empty.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
   made.empty.create_time = CutToMinute(arrival.time);
   made.empty.last_recorded_time = made.empty.create_time;

@@ -74,7 +74,7 @@ absl::Status TakeFirst(std::string_view bytes, LedgerHead& head) {
   } else {
     return Damaged(head.name, "entry 0 is no declaration, fork or import");
   }
-  first.set_caller(entry.caller());
+  if (!entry.caller().empty()) first.set_caller(entry.caller());  // an empty one takes memory
   head.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
   head.first_leaf = merkle::LeafHash(bytes);
   head.create_time = absl::FromUnixSeconds(entry.recorded_time().seconds());
