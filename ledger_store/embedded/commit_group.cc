@@ -28,9 +28,9 @@ void QueuedOperation::WorkAhead(rocksdb::DB& db, const LedgerTable& table, absl:
   bytes += sizeof(*this) - sizeof(Operation);
   const absl::StatusOr<LedgerRecord> durable = table.Find(draft->ledger());
   if (!durable.ok() || durable->head->needs_key) return;
-  const auto leave = [waiting = durable->waiting](std::atomic<int>* count) { count->fetch_sub(1); };
-  const bool alone = durable->waiting->fetch_add(1) == 0;
-  place = std::shared_ptr<std::atomic<int>>(durable->waiting.get(), leave);
+  std::atomic<int>& waiting = table.Waiting(durable->id);
+  const bool alone = waiting.fetch_add(1) == 0;
+  place = {&waiting, [](std::atomic<int>* count) { count->fetch_sub(1); }};
   if (!alone) return;
   // After the head was read: whatever is answered later changes the head.
   std::string answered;
@@ -99,7 +99,7 @@ void CommitGroup::Write(rocksdb::WriteBatch& batch) {
                   HeadRow{*ledger.head->writers.Find(writer), end}.Serialize());
       }
     }
-    written_.push_back({id, ledger.head, nullptr});
+    written_.push_back({id, ledger.head});
   }
 }
 

@@ -99,7 +99,7 @@ absl::StatusOr<LoadedLedger> LoadLedger(const Iterators& at, const std::string& 
   ASSIGN_OR_RETURN(LedgerHead head,
                    FromStored(name, DecodeBatchRow(first)->front(), end.head, end.writers, keys));
   const bool to_renew = !IsCurrent(end.head, head);
-  return LoadedLedger{{id, std::make_shared<const LedgerHead>(std::move(head)), nullptr}, to_renew};
+  return LoadedLedger{{id, std::make_shared<const LedgerHead>(std::move(head))}, to_renew};
 }
 
 // Every ledger has a name: what lies under an id beyond the names' has lost its own.
@@ -218,7 +218,8 @@ LedgerTable::Puts LedgerTable::PutSince(uint64_t since, size_t limit) const {
   absl::ReaderMutexLock lock(&mutex_);
   Puts puts;
   auto it = by_put_.upper_bound(since);
-  for (; it != by_put_.end() && puts.heads.size() < limit; ++it) puts.heads.push_back(it->second);
+  for (; it != by_put_.end() && puts.heads.size() < limit; ++it)
+    puts.heads.push_back(it->second->head);
   puts.more = it != by_put_.end();
   puts.reached = puts.more ? std::prev(it)->first : puts_;
   return puts;
@@ -235,11 +236,10 @@ void LedgerTable::Put(LedgerRecord record) {
   const auto known = by_name_.find(record.head->name);
   if (known == by_name_.end()) {
     ++declaring_[DeclarationOf(*record.head).dataset()];
-    record.waiting = std::make_shared<std::atomic<int>>(0);
     record.put = ++puts_;
-    by_put_.emplace_hint(by_put_.end(), puts_, record.head);
     const std::string_view name = record.head->name;
-    by_name_.emplace(name, std::move(record));
+    const auto named = by_name_.emplace(name, std::move(record)).first;
+    by_put_.emplace_hint(by_put_.end(), puts_, &named->second);
     return;
   }
   // The nodes move, so that no memory is asked for once a ledger is there.
@@ -249,7 +249,7 @@ void LedgerTable::Put(LedgerRecord record) {
   named.key() = record.head->name;
   named.mapped().id = record.id;
   named.mapped().put = put.key() = ++puts_;
-  named.mapped().head = put.mapped() = std::move(record.head);
+  named.mapped().head = std::move(record.head);
   by_name_.insert(after, std::move(named));
   by_put_.insert(by_put_.end(), std::move(put));
 }

@@ -1,5 +1,5 @@
 // The heads of all ledgers of a store, in memory. Get, List, Read and the commit thread use them.
-// About 1 KiB a ledger, more with many writers.
+// About 1 KiB a ledger, more with many writers or a long declaration.
 //
 // Invariants:
 //  1. Every head in the table is durable: it is put there after the sync that stored it.
@@ -7,6 +7,7 @@
 // Thread safe.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -28,8 +29,6 @@ namespace dpledger::embedded {
 struct LedgerRecord {
   uint64_t id = 0;
   std::shared_ptr<const LedgerHead> head;
-  // The number of appends that wait for the disk; the table sets the pointer.
-  std::shared_ptr<std::atomic<int>> waiting;
   uint64_t put = 0;  // the number of the put that made the head; the table sets it
 };
 
@@ -58,6 +57,9 @@ class LedgerTable {
   uint64_t size() const;
   // In unspecified order.
   std::vector<LedgerRecord> All() const;
+  // How many appends to the ledger with this id wait for the disk, for callers to count; ledgers
+  // share the few counters that there are.
+  std::atomic<int>& Waiting(uint64_t id) const { return waiting_[id % waiting_.size()]; }
   // At most `limit` heads of the ledgers that were put after the first `since` puts, those that
   // were put longest ago first; and to which put that reaches.
   struct Puts {
@@ -83,8 +85,9 @@ class LedgerTable {
   std::map<std::string, uint64_t> declaring_ ABSL_GUARDED_BY(mutex_);         // ledgers by data set
   std::set<std::string> unsigned_ ABSL_GUARDED_BY(mutex_);  // ledgers with unsigned entries
   uint64_t puts_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The latest put of each ledger -> its head.
-  std::map<uint64_t, std::shared_ptr<const LedgerHead>> by_put_ ABSL_GUARDED_BY(mutex_);
+  // The latest put of each ledger -> its record in `by_name_`.
+  std::map<uint64_t, const LedgerRecord*> by_put_ ABSL_GUARDED_BY(mutex_);
+  mutable std::array<std::atomic<int>, 4096> waiting_ = {};
 };
 
 }  // namespace dpledger::embedded
