@@ -1,6 +1,7 @@
 #include "merkle/prefix_map.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,45 +23,53 @@ Hash MapNodeHash(const Hash& zero, const Hash& one) {
 
 }  // namespace
 
-// A leaf has a key and no children; another node has at least two leaves below it.
+// The hashes between a few leaves are made anew when they are asked for: 110 bytes of memory a
+// leaf, where a node for each hash takes 310.
+constexpr size_t kBucketLeaves = 8;
+
+// A bucket has leaves, by key, and no children; another node has more than kBucketLeaves below it.
 struct PrefixMap::Node {
   Hash hash;
-  Hash key = {};
-  size_t leaves = 1;
+  size_t leaves = 0;  // below it
   NodePtr children[2];
-
-  bool is_leaf() const { return leaves == 1; }
+  std::vector<Leaf> bucket;
 };
 
 Hash MapLeafHash(const Hash& key, std::string_view value) {
   return Sha256({kLeafPrefix, View(key), value});
 }
 
+const PrefixMap::Leaf* PrefixMap::Middle(const Leaf* begin, const Leaf* end, int depth) {
+  return std::partition_point(begin, end,
+                              [depth](const Leaf& leaf) { return !Bit(leaf.first, depth); });
+}
+
+Hash PrefixMap::HashOf(const Leaf* begin, const Leaf* end, int depth) {
+  if (begin == end) return Hash{};
+  if (end - begin == 1) return begin->second;
+  const Leaf* const middle = Middle(begin, end, depth);
+  return MapNodeHash(HashOf(begin, middle, depth + 1), HashOf(middle, end, depth + 1));
+}
+
 PrefixMap::NodePtr PrefixMap::Merge(const NodePtr& node, const Leaf* begin, const Leaf* end,
                                     int depth) {
   if (begin == end) return node;
-  const auto leaf = [](const Leaf& of) {
-    return std::make_shared<const Node>(Node{of.second, of.first, 1, {}});
-  };
-  const bool one = end - begin == 1;
-  if (one && (node == nullptr || (node->is_leaf() && node->key == begin->first)))
-    return leaf(*begin);
-  if (node != nullptr && node->is_leaf()) {  // it moves down among the new ones
-    std::vector<Leaf> leaves(begin, end);
-    const auto place =
-        std::lower_bound(leaves.begin(), leaves.end(), node->key,
-                         [](const Leaf& element, const Hash& key) { return element.first < key; });
-    if (place == leaves.end() || place->first != node->key)
-      leaves.insert(place, {node->key, node->hash});
+  if (node != nullptr && !node->bucket.empty()) {  // its leaves stand among the new ones
+    std::vector<Leaf> leaves;
+    std::set_union(begin, end, node->bucket.begin(), node->bucket.end(), std::back_inserter(leaves),
+                   [](const Leaf& a, const Leaf& b) { return a.first < b.first; });
     return Merge(nullptr, leaves.data(), leaves.data() + leaves.size(), depth);
   }
-  const Leaf* middle = std::partition_point(
-      begin, end, [depth](const Leaf& element) { return !Bit(element.first, depth); });
+  const auto count = static_cast<size_t>(end - begin);
+  if (node == nullptr && count <= kBucketLeaves) {
+    return std::make_shared<const Node>(
+        Node{HashOf(begin, end, depth), count, {}, std::vector<Leaf>(begin, end)});
+  }
+  const Leaf* const middle = Middle(begin, end, depth);
   Node merged{};
   const NodePtr none;
   merged.children[0] = Merge(node == nullptr ? none : node->children[0], begin, middle, depth + 1);
   merged.children[1] = Merge(node == nullptr ? none : node->children[1], middle, end, depth + 1);
-  merged.leaves = 0;
   Hash hashes[2] = {};
   for (const int side : {0, 1}) {
     if (merged.children[side] == nullptr) continue;
@@ -85,13 +94,24 @@ Hash PrefixMap::Root() const { return root_ == nullptr ? Hash{} : root_->hash; }
 std::optional<MapPath> PrefixMap::Prove(const Hash& key) const {
   MapPath path;
   const Node* node = root_.get();
-  for (int depth = 0; node != nullptr && !node->is_leaf(); ++depth) {
+  int depth = 0;
+  for (; node != nullptr && node->bucket.empty(); ++depth) {
     const bool side = Bit(key, depth);
     const Node* sibling = node->children[!side].get();
     path.siblings.push_back(sibling == nullptr ? std::nullopt : std::optional(sibling->hash));
     node = node->children[side].get();
   }
-  if (node == nullptr || node->key != key) return std::nullopt;
+  if (node == nullptr) return std::nullopt;
+  const Leaf* begin = node->bucket.data();
+  const Leaf* end = begin + node->bucket.size();
+  for (; end - begin > 1; ++depth) {
+    const Leaf* const middle = Middle(begin, end, depth);
+    const bool side = Bit(key, depth);
+    const Hash sibling = side ? HashOf(begin, middle, depth + 1) : HashOf(middle, end, depth + 1);
+    path.siblings.push_back(middle == (side ? begin : end) ? std::nullopt : std::optional(sibling));
+    (side ? begin : end) = middle;
+  }
+  if (begin == end || begin->first != key) return std::nullopt;
   std::reverse(path.siblings.begin(), path.siblings.end());
   return path;
 }

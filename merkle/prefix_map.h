@@ -57,6 +57,9 @@ class PrefixMap {
   using NodePtr = std::shared_ptr<const Node>;
   using Leaf = std::pair<Hash, Hash>;
 
+  // Of leaves by key: the first whose bit at `depth` is set, and the hash of the node above them.
+  static const Leaf* Middle(const Leaf* begin, const Leaf* end, int depth);
+  static Hash HashOf(const Leaf* begin, const Leaf* end, int depth);
   static NodePtr Merge(const NodePtr& node, const Leaf* begin, const Leaf* end, int depth);
 
   NodePtr root_;
