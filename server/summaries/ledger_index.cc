@@ -43,8 +43,8 @@ bool IsOf(const std::string& ledger, const std::string& parent) {
 
 LedgerRow LedgerRow::Of(std::shared_ptr<const LedgerHead> head) {
   const size_t servers = head->writers.Find("").has_value() ? 1 : 0;
-  LedgerRow row{.writers = head->writers.size() - servers,
-                .open_writers = head->writers.open() - servers};
+  LedgerRow row{.writers = static_cast<uint32_t>(head->writers.size() - servers),
+                .open_writers = static_cast<uint32_t>(head->writers.open() - servers)};
   if (row.writers <= kMostAskedForLate) {
     for (const v1::WriterStatus& writer : head->writers) row.late_entries += writer.late_entries();
   }
@@ -107,19 +107,19 @@ size_t LedgerIndex::nearly_full() const {
 void LedgerIndex::Put(std::shared_ptr<LedgerRow> row) {
   NoteSpending(*row);
   row->change = ++changes_;
-  by_change_.emplace_hint(by_change_.end(), row->change, row);
-  const auto known = rows_.find(row->name());
-  if (known == rows_.end()) {
-    const std::string_view name = row->name();
-    rows_.emplace(name, std::move(row));
-    return;
+  const std::string_view name = row->name();
+  auto place = rows_.find(name);
+  if (place == rows_.end()) {
+    place = rows_.emplace(name, std::move(row)).first;
+  } else {
+    by_change_.erase(place->second->change);
+    const auto after = std::next(place);
+    auto node = rows_.extract(place);
+    node.key() = name;  // the old head may go
+    node.mapped() = std::move(row);
+    place = rows_.insert(after, std::move(node));
   }
-  by_change_.erase(known->second->change);
-  const auto after = std::next(known);
-  auto node = rows_.extract(known);
-  node.key() = row->name();  // the old head may go
-  node.mapped() = std::move(row);
-  rows_.insert(after, std::move(node));
+  by_change_.emplace_hint(by_change_.end(), changes_, &place->second);
 }
 
 LedgerIndex::Datasets LedgerIndex::NearlyCalled(const std::string& dataset) const {
@@ -147,7 +147,7 @@ bool LedgerIndex::PutLedger(std::shared_ptr<const LedgerHead> head) {
         known->second->has_uncounted_late || row->late_entries > known->second->late_entries;
     row->number = known->second->number;
   } else {
-    row->number = rows_.size();
+    row->number = static_cast<uint32_t>(rows_.size());
     datasets_.insert(row->declaration().dataset());
   }
   Put(std::move(row));
@@ -219,7 +219,7 @@ LedgerRows LedgerIndex::Since(uint64_t seen, size_t limit, uint64_t& reached) co
   absl::ReaderMutexLock lock(&mutex_);
   LedgerRows rows;
   auto it = by_change_.upper_bound(seen);
-  for (; it != by_change_.end() && rows.size() < limit; ++it) rows.push_back(it->second);
+  for (; it != by_change_.end() && rows.size() < limit; ++it) rows.push_back(*it->second);
   reached = it == by_change_.end() ? changes_ : rows.empty() ? seen : rows.back()->change;
   return rows;
 }

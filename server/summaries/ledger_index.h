@@ -29,12 +29,12 @@ namespace dpledger::server {
 // Immutable.
 struct LedgerRow {
   std::shared_ptr<const LedgerHead> head;            // with a few writers
-  uint64_t writers = 0, open_writers = 0;            // of all, but for the server itself
+  uint32_t writers = 0, open_writers = 0;            // of all, but for the server itself
   uint64_t late_entries = 0;                         // of the writers, where they are not too many
-  bool has_uncounted_late = false;                   // some came that its summary does not have
   std::shared_ptr<const v1::LedgerSummary> summary;  // null: there is none yet
   uint64_t change = 0;                               // the number of its last change
-  uint64_t number = 0;                               // of the ledger, as long as the process runs
+  uint32_t number = 0;                               // of the ledger, as long as the process runs
+  bool has_uncounted_late = false;                   // some came that its summary does not have
 
   // Of a ledger without a summary.
   static LedgerRow Of(std::shared_ptr<const LedgerHead> head);
@@ -104,7 +104,8 @@ class LedgerIndex {
   mutable absl::Mutex mutex_;
   // By the heads' names.
   std::map<std::string_view, std::shared_ptr<const LedgerRow>> rows_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint64_t, std::shared_ptr<const LedgerRow>> by_change_ ABSL_GUARDED_BY(mutex_);
+  // The last change of each row -> the row in `rows_`.
+  std::map<uint64_t, const std::shared_ptr<const LedgerRow>*> by_change_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> datasets_ ABSL_GUARDED_BY(mutex_);  // that ledgers declare
   // By budget, and by ledger.
   std::map<std::string, std::map<std::string, v1::FilterSpending>> overspent_

@@ -33,8 +33,8 @@ inline std::shared_ptr<const LedgerHead> HeadOf(const v1::Ledger& ledger) {
 
 inline LedgerRow RowOf(const v1::Ledger& ledger, std::optional<v1::LedgerSummary> summary) {
   LedgerRow row{.head = HeadOf(ledger),
-                .writers = static_cast<uint64_t>(ledger.writers_size()),
-                .open_writers = ledger.open_writer_count()};
+                .writers = static_cast<uint32_t>(ledger.writers_size()),
+                .open_writers = static_cast<uint32_t>(ledger.open_writer_count())};
   if (summary.has_value())
     row.summary = std::make_shared<const v1::LedgerSummary>(*std::move(summary));
   return row;
