@@ -14,6 +14,7 @@
 #include "ledger/change_builder.h"
 #include "ledger/request_rules.h"
 #include "ledger/seal_body.h"
+#include "ledger/shared_first.h"
 
 namespace dpledger {
 namespace {
@@ -226,7 +227,7 @@ absl::StatusOr<NewLedger> Begin(const std::string& name, v1::LedgerEntry first,
   NewLedger made;
   made.empty.name = name;
   if (!arrival.caller.empty()) first.set_caller(std::string(arrival.caller));
-  made.empty.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
+  made.empty.first = SharedFirst(std::move(first));
   made.empty.create_time = CutToMinute(arrival.time);
   made.empty.last_recorded_time = made.empty.create_time;
   ChangeBuilder builder(made.empty, "", request_id, arrival);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "ledger/shared_first.h"
 #include "merkle/compact_tree.h"
 
 namespace dpledger {
@@ -75,7 +76,7 @@ absl::Status TakeFirst(std::string_view bytes, LedgerHead& head) {
     return Damaged(head.name, "entry 0 is no declaration, fork or import");
   }
   if (!entry.caller().empty()) first.set_caller(entry.caller());  // an empty one takes memory
-  head.first = std::make_shared<const v1::LedgerEntry>(std::move(first));
+  head.first = SharedFirst(std::move(first));
   head.first_leaf = merkle::LeafHash(bytes);
   head.create_time = absl::FromUnixSeconds(entry.recorded_time().seconds());
   return absl::OkStatus();
