@@ -19,6 +19,10 @@
 namespace dpledger::server {
 namespace {
 
+// Of what is published for a batch that may be worked out ahead.
+constexpr size_t kMostLatestBytes = 4096, kMostLatestParts = 8;
+// Fewer entries are taken in less time than it takes to publish what is worked out from.
+constexpr uint64_t kLeastAhead = 8;
 // Entries that a commit thread reads and takes: about a millisecond.
 constexpr uint64_t kMostInline = 64;
 constexpr size_t kInlineBytes = size_t{1} << 20;
@@ -142,6 +146,11 @@ absl::Status Refusal(const std::string& ledger, const absl::Status& status) {
                     reason);
 }
 
+// Whether a batch is worked out ahead.
+bool IsWorthwhile(const LedgerHead& head, const LedgerChange& change) {
+  return change.tree.size() - head.tree.size() >= kLeastAhead;
+}
+
 // Whether a batch can spend something, or sets it aside. (Of one that was taken, its step says it.)
 bool HasCost(const LedgerChange& change) {
   const std::vector<std::string_view> entries = *DecodeBatchRow(change.entries);
@@ -185,30 +194,43 @@ absl::StatusOr<FilterGate::Terms> FilterGate::TermsOf(const LedgerHead& head) {
 
 std::shared_ptr<AppendGate::Ahead> FilterGate::WorkAhead(const LedgerHead& head,
                                                          const LedgerChange& change) {
-  auto ahead = std::make_shared<StepAhead>();
-  std::optional<questions::HeldRun> run;
-  Terms terms;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto place = ledgers_.find(head.name);
-    if (place == ledgers_.end() || place->second.metered.tree != head.tree ||
-        !place->second.metered.uncountable.ok()) {
-      return nullptr;
-    }
-    run = place->second.metered.run.Only(change.writer.writer());
-    ahead->tree = place->second.metered.tree;
-    terms = place->second.terms;
+  if (!IsWorthwhile(head, change)) return nullptr;
+  const std::shared_ptr<const Latest> latest = LatestOf(head.name).load();
+  if (latest == nullptr || latest->terms.ledger != head.name || latest->tree != head.tree ||
+      latest->writer != change.writer.writer()) {
+    return nullptr;
   }
   const auto known = [&](const questions::RunPart& part) -> Known {
-    const std::string key = KeyOf(terms, part.key);
-    absl::MutexLock lock(&mutex_);
-    const Known* const uses = FindKnown(key);
-    return uses != nullptr ? *uses : absl::UnavailableError("is worked out in its turn");
+    const auto uses = latest->parts->find(KeyOf(latest->terms, part.key));
+    return uses != latest->parts->end() ? uses->second
+                                        : absl::UnavailableError("is worked out in its turn");
   };
-  absl::StatusOr<Step> step = run->Take(*DecodeBatchRow(change.entries), known);
+  absl::StatusOr<Step> step = latest->run.Take(*DecodeBatchRow(change.entries), known);
   if (!step.ok()) return nullptr;
+  auto ahead = std::make_shared<StepAhead>();
   ahead->step = *std::move(step);
+  ahead->tree = latest->tree;
   return ahead;
+}
+
+std::atomic<std::shared_ptr<const FilterGate::Latest>>& FilterGate::LatestOf(
+    const std::string& ledger) {
+  return latest_[std::hash<std::string>()(ledger) % latest_.size()];
+}
+
+// `asked`: of a batch that was not worked out ahead; such a one asked for what it found.
+void FilterGate::Publish(const Batch& batch, const Place& place, Parts asked) {
+  std::atomic<std::shared_ptr<const Latest>>& slot = LatestOf(batch.head.name);
+  const std::string& writer = batch.change.writer.writer();
+  questions::HeldRun run = place.metered.run.Only(writer);
+  if (run.bytes() > kMostLatestBytes || asked.size() > kMostLatestParts) return slot.store(nullptr);
+  auto latest = std::make_shared<Latest>(
+      Latest{place.terms, writer, std::move(run), place.metered.tree, nullptr});
+  const std::shared_ptr<const Latest> before = slot.load();
+  latest->parts = asked.empty() && before != nullptr && before->terms.key == place.terms.key
+                      ? before->parts
+                      : std::make_shared<const Parts>(std::move(asked));
+  slot.store(std::move(latest));
 }
 
 absl::Status FilterGate::Admit(const LedgerHead& head, const LedgerChange& change,
@@ -238,10 +260,11 @@ absl::Status FilterGate::Take(Batch& batch, LedgerReader& reader) {
   Place& place = **found;
   Metered& metered = place.metered;
   if (!metered.uncountable.ok()) return Refusal(ledger, metered.uncountable);
-  absl::StatusOr<Step> step =
-      batch.step.has_value()
-          ? *std::move(batch.step)
-          : metered.run.Take(*DecodeBatchRow(batch.change.entries), Quick(place.terms, work));
+  Parts asked;
+  absl::StatusOr<Step> step = batch.step.has_value()
+                                  ? *std::move(batch.step)
+                                  : metered.run.Take(*DecodeBatchRow(batch.change.entries),
+                                                     Quick(place.terms, work, &asked));
   if (!step.ok()) return Refusal(ledger, step.status());
   if (!work.parts.empty()) return NotReady(batch, std::move(work));
   if (step->has_cost) {
@@ -254,6 +277,7 @@ absl::Status FilterGate::Take(Batch& batch, LedgerReader& reader) {
   metered.back.emplace_front(metered.run.Apply(*std::move(step)), metered.tree);
   metered.tree = std::move(tree);
   if (metered.back.size() > kMostBack) metered.back.pop_back();
+  if (IsWorthwhile(batch.head, batch.change)) Publish(batch, place, std::move(asked));
   Bound(metered);
   Weigh(place);
   return absl::OkStatus();
@@ -343,11 +367,14 @@ bool FilterGate::CatchUp(const LedgerHead& head, LedgerReader& reader, Place& pl
   return metered.tree == head.tree;
 }
 
-questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work) {
-  return [this, &terms, &work](const questions::RunPart& part) -> Known {
+questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work, Parts* asked) {
+  return [this, &terms, &work, asked](const questions::RunPart& part) -> Known {
     mutex_.AssertHeld();
     const std::string key = KeyOf(terms, part.key);
-    if (const Known* const known = FindKnown(key); known != nullptr) return *known;
+    if (const Known* const known = FindKnown(key); known != nullptr) {
+      if (asked != nullptr) asked->emplace(key, *known);
+      return *known;
+    }
     if (work.began == absl::InfinitePast()) work.began = absl::Now();
     if (part.quick && terms.adjacency != accountant::Adjacency::kReplaceOne &&
         absl::Now() < work.began + kMostQuick) {
