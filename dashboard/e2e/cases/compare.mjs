@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { openPage, settled } from "../browser.mjs";
 import { onServer, until } from "../case.mjs";
-import { append, create, declared, gaussian, poisson, rounds } from "../ledgers.mjs";
+import { append, create, declared, gaussian, nameOf, poisson, rounds, steps } from "../ledgers.mjs";
 
 const opened = async (browser, server, names) => {
   const { page: tab, trouble } = await openPage(browser);
@@ -85,6 +85,99 @@ export const cases = {
     },
   ),
 
+  // Lines once went straight from 0 to the first size that was worked out: over what a fork has
+  // from its parents, and over what a filter's bound covers from its first entry on.
+  "no line of a chart is below the true cost, or where nothing is known": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const free = { planIndependent: true };
+      const adaptive = { parameters: "ADAPTIVE", filter: { zcdp: { rho: 0.5 } } };
+      await create(server, "parent", declared("data", "example", free));
+      await append(server, "parent", [rounds(200, poisson(0.01), 0.9)]);
+      const child = { parent: nameOf("parent"), name: nameOf("child"), reason: "tuning" };
+      await server.call("LedgerService/ForkLedger", { ...child, requestId: "fork" });
+      await append(server, "child", steps(0, 40, poisson(0.01), 1));
+      await create(server, "filtered", declared("loans", "example", adaptive));
+      await append(server, "filtered", [gaussian(4), gaussian(5), gaussian(3)]);
+      await create(server, "corrected", declared("data", "example", free));
+      await append(server, "corrected", [
+        gaussian(2),
+        { correction: { correctedSequence: "1", text: "it was another" } },
+      ]);
+      await create(server, "long", declared("data", "example", free));
+      await append(server, "long", steps(0, 400, poisson(0.01), 0.9));
+      const costs = async (name) => {
+        const { size } = await server.call("LedgerService/GetLedger", { name: nameOf(name) });
+        const all = [];
+        for (let upTo = 1; upTo <= Number(size); upTo += upTo > 100 ? 37 : 1) {
+          const subject = { ledgers: [nameOf(name)], upToSequence: String(upTo) };
+          const question = { subject, delta: 1e-5, options: { method: "BEST" } };
+          const answer = await server.call("AccountingService/ComputeEpsilon", question);
+          const round = Number(answer.details.ledgers[0].rounds ?? 0);
+          all.push({ upTo, round, upper: Number(answer.epsilon?.upper ?? 0) });
+        }
+        return all;
+      };
+      const { page: tab, trouble } = await openPage(browser);
+      for (const [name, first] of [
+        ["child", 200],
+        ["filtered", 1],
+        ["corrected", 1],
+        ["long", 0],
+      ]) {
+        const known = await costs(name);
+        await tab.goto(`${server.base}/ledger/default/${name}`);
+        await until(tab, () => document.querySelector("main .chart path.line"));
+        await settled(tab);
+        const { line, xs, ys } = await tab.evaluate(() => {
+          const svg = document.querySelector("main .chart > svg");
+          const ticks = [...svg.querySelectorAll(".tick")].map((one) => ({
+            value: Number(one.textContent.replaceAll(",", "")),
+            x: Number(one.getAttribute("x")),
+            y: Number(one.getAttribute("y")),
+            left: one.getAttribute("text-anchor") === "end",
+          }));
+          return {
+            line: svg.querySelector("path.line").getAttribute("d"),
+            ys: ticks.filter(({ left }) => left),
+            xs: ticks.filter(({ left }) => !left),
+          };
+        });
+        assert.match(line, /^M[\d.]+ [\d.]+([HV][\d.]+)+$/, name);
+        const scale = (ticks, axis, pixel) => {
+          const [from, to] = [ticks[0], ticks.at(-1)];
+          const share = (pixel - from[axis]) / (to[axis] - from[axis]);
+          return from.value + share * (to.value - from.value);
+        };
+        // The height of the line over each stretch of it.
+        const stretches = [];
+        let [x, y] = line
+          .slice(1)
+          .match(/^([\d.]+) ([\d.]+)/)
+          .slice(1)
+          .map(Number);
+        const start = x;
+        for (const [, way, to] of line.matchAll(/([HV])([\d.]+)/g)) {
+          if (way === "V") y = Number(to);
+          else stretches.push({ from: x, to: (x = Number(to)), y: y + 4 }); // a tick's own is below
+        }
+        const close = scale(xs, "x", xs[0].x + 0.6);
+        assert.ok(Math.abs(scale(xs, "x", start) - first) <= close, `${name} begins at ${start}`);
+        const rounds = known.some(({ round }) => round > 0);
+        for (const { upTo, round, upper } of known) {
+          const at = rounds ? round : upTo;
+          const above = stretches
+            .filter(({ from, to }) => scale(xs, "x", from) < at && at < scale(xs, "x", to))
+            .map((one) => scale(ys, "y", one.y));
+          const slack = (ys.at(-1).value - ys[0].value) / 100;
+          for (const height of above)
+            assert.ok(height >= upper - slack, `${name} at ${at}: ${height}, and it is ${upper}`);
+        }
+      }
+      assert.deepEqual(trouble, []);
+    },
+  ),
+
   "a course begins where nothing was recorded, and is counted in whole rounds": onServer(
     { filled: false },
     async ({ server, browser }) => {
@@ -107,8 +200,8 @@ export const cases = {
           ticks: [...svg.querySelectorAll(".tick")]
             .filter((one) => Number(one.getAttribute("y")) > Number(axis.getAttribute("y1")) + 10)
             .map((one) => one.textContent),
-          starts: [...svg.querySelectorAll("path.line")].map((line) =>
-            line.getAttribute("d").split("L")[0].slice(1),
+          starts: [...svg.querySelectorAll("path.line")].map(
+            (line) => /^M([\d.]+ [\d.]+)/.exec(line.getAttribute("d"))[1],
           ),
           bottom: ["x1", "y1"].map((name) => Number(axis.getAttribute(name)).toFixed(1)).join(" "),
         };

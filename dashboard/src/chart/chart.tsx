@@ -14,7 +14,7 @@ export interface Series {
   points: Point[];
   second?: boolean; // the other colour, dashed
   turn?: number; // of second ones that stand beside each other: a colour and dashes of its own
-  stairs?: boolean;
+  until?: boolean; // a value holds until the next; else it is what the one before grew to at most
   end?: string; // written at the last point
 }
 export interface ChartProps {
@@ -99,13 +99,13 @@ function Line({ of: series, on, plan }: { of: Series; on: Drawing; plan: ChartPr
         />
       )}
       <path
-        d={path(uppers(points), series.stairs)}
+        d={path(uppers(points), series.until)}
         class={styled("line", series)}
         style={ownStyle(series, "stroke")}
       />
       {drawn && !second && plan?.value !== undefined && (
         <>
-          <line x1={drawn.x} y1={drawn.y} x2={x(plan.x)} y2={y(plan.value)} class="extension" />
+          <path d={path([...uppers([last!]), { x: plan.x, y: plan.value }])} class="extension" />
           <circle cx={x(plan.x)} cy={y(plan.value)} r="4.5" class="hollow" />
         </>
       )}
@@ -132,7 +132,12 @@ function Line({ of: series, on, plan }: { of: Series; on: Drawing; plan: ChartPr
   );
 }
 
-// What the series are at x: the last point that is not behind it.
+// What the series are at x, by the point that their line's height there comes from.
+function pointAt({ points, until }: Series, at: number): Point | undefined {
+  const before = points.filter(({ x }) => x <= at).sort((a, b) => a.x - b.x);
+  if (until || before.at(-1)?.x === at) return before.at(-1);
+  return before.length ? points.find(({ x }) => x > at) : undefined;
+}
 function Readout({ at, props, on }: { at: number; props: ChartProps; on: Drawing }) {
   const { x, y, width } = on;
   const before = x(at) > width * 0.6;
@@ -141,10 +146,7 @@ function Readout({ at, props, on }: { at: number; props: ChartProps; on: Drawing
     <g>
       <line x1={x(at)} x2={x(at)} y1={on.top} y2={y(0)} class="cursor" />
       {props.series.map((one, i) => {
-        const point = one.points
-          .filter(({ x }) => x <= at)
-          .sort((a, b) => a.x - b.x)
-          .at(-1);
+        const point = pointAt(one, at);
         if (!point) return null;
         return (
           <g key={i}>

@@ -22,11 +22,9 @@ export interface Point {
   lower: number | null;
   upper: number;
 }
-// Lines over what was recorded begin where nothing was, and nothing costs nothing.
-export const fromOrigin = (points: Point[]): Point[] =>
-  points.length && points[0].x > 0 ? [{ x: 0, lower: 0, upper: 0 }, ...points] : points;
-// Whether there is more to draw than one place.
-export const isLine = (points: Point[]) => new Set(points.map(({ x }) => x)).size > 1;
+// Whether something is known at more than one place. That nothing costs nothing is no course.
+export const isLine = (points: Point[]) =>
+  new Set(points.filter(({ upper }) => upper > 0).map(({ x }) => x)).size > 1;
 
 const PAD = { left: 46, right: 18, top: 26, bottom: 42 };
 
@@ -42,15 +40,17 @@ export function drawingOf(points: Point[], width: number, height: number, counte
   const inner = Math.max(40, width - left - PAD.right);
   const x = (value: number) => left + (value / greatestX) * inner;
   const y = (value: number) => top + (1 - value / greatestY) * (height - top - PAD.bottom);
-  // A line through the points that are finite; stairs go on at the height of the point before.
-  const path = (line: { x: number; y: number }[], stairs = false) => {
+  // Steps through the points that are finite. Between two of them the line stands at the later one
+  // (what a cost that only grows does not exceed), or at the earlier one: what was so until then.
+  const path = (line: { x: number; y: number }[], until = false) => {
     let path = "";
     let before = NaN;
     for (const point of line) {
       if (!Number.isFinite(point.y)) continue;
       const [px, py] = [x(point.x).toFixed(1), y(point.y).toFixed(1)];
+      const rise = point.y === before ? "" : `V${py}`;
       if (!path) path = `M${px} ${py}`;
-      else path += stairs ? `H${px}${point.y === before ? "" : `V${py}`}` : `L${px} ${py}`;
+      else path += until ? `H${px}${rise}` : `${rise}H${px}`;
       before = point.y;
     }
     return path;

@@ -5,7 +5,6 @@ import type { ComputeEpsilonResponse, Ledger, LedgerSummary } from "../api/types
 import { useFound } from "../api/find";
 import { useTask } from "../api/use_call";
 import { Chart } from "../chart/chart";
-import { fromOrigin } from "../chart/scale";
 import { isOfDelta } from "../parts/doubts";
 import { Ask } from "../parts/ask";
 import { Chooser } from "../parts/chooser";
@@ -26,7 +25,7 @@ import {
   regimeShort,
   unitsOf,
 } from "../text/words";
-import { useCurve } from "./curve";
+import { CurveNote, useCurve } from "./curve";
 import { givenOptions } from "./requests";
 
 interface Found {
@@ -123,8 +122,8 @@ function Curves({ of: found, delta }: { of: Found[]; delta: number }) {
     const second = { second: i > 0, turn: Math.max(0, i - 1) };
     // Of more than two the ends may lie one on the other: the legend has them.
     return found.length > 2
-      ? { label: `${label}: ${end}`, points: fromOrigin(points), ...second }
-      : { label, points: fromOrigin(points), ...second, end };
+      ? { label: `${label}: ${end}`, points, ...second }
+      : { label, points, ...second, end };
   });
   const csv = curves.flatMap(({ points, i }) =>
     points.map((point) => ({
@@ -137,15 +136,18 @@ function Curves({ of: found, delta }: { of: Found[]; delta: number }) {
     })),
   );
   return (
-    <Chart
-      title="Cost over what was recorded"
-      xTitle="rounds or entries recorded"
-      yTitle={`ε at δ = ${textNear(delta)}`}
-      qualifiers={`${terms}, ${regimeShort(details?.regime)}`}
-      series={series}
-      file="comparison"
-      csv={csv}
-    />
+    <>
+      <Chart
+        title="Cost over what was recorded"
+        xTitle="rounds or entries recorded"
+        yTitle={`ε at δ = ${textNear(delta)}`}
+        qualifiers={`${terms}, ${regimeShort(details?.regime)}`}
+        series={series}
+        file="comparison"
+        csv={csv}
+      />
+      <CurveNote />
+    </>
   );
 }
 

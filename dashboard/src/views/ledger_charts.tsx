@@ -1,13 +1,13 @@
 // A ledger over its rounds: what it cost, what was said of it, its noise and its sampling.
 import type { ComputeEpsilonResponse, Ledger } from "../api/types";
 import { Chart, type Series } from "../chart/chart";
-import { fromOrigin, isLine, type Point } from "../chart/scale";
+import { isLine, type Point } from "../chart/scale";
 import { epsilonText, upper } from "../parts/epsilon";
 import { Card, Loading } from "../parts/parts";
 import { shortName, visible } from "../text/names";
 import { grouped, number, plural, textNear } from "../text/numbers";
 import { adjacencyWords, regimeShort, schemeWords, unitsOf } from "../text/words";
-import { useCurve, type Curve } from "./curve";
+import { CurveNote, useCurve, type Curve } from "./curve";
 import { noiseMultiplier, type Run } from "./entries";
 import { SaidOverTime } from "./ledger_said";
 
@@ -20,12 +20,11 @@ function bestLabel(points: Point[]): string {
 }
 function seriesOf(best: Curve, renyi: Curve, method: string | undefined): Series[] {
   const end = ({ points }: Curve) => epsilonText(points.at(-1)!.upper);
-  const points = fromOrigin(best.points);
-  const series: Series[] = [{ label: bestLabel(best.points), points, end: end(best) }];
+  const { points } = best;
+  const series: Series[] = [{ label: bestLabel(points), points, end: end(best) }];
   if (!isLine(renyi.points) || method === "rdp") return series;
   const label = "Rényi method, upper end only";
-  const ofRenyi = fromOrigin(renyi.points);
-  return [...series, { label, points: ofRenyi, second: true, end: `Rényi: ${end(renyi)}` }];
+  return [...series, { label, points: renyi.points, second: true, end: `Rényi: ${end(renyi)}` }];
 }
 
 interface CostProps {
@@ -84,6 +83,7 @@ function CostChart({ ledger, size, answer }: CostProps) {
           csv={[...best.points, ...renyi.points].map(csvRow)}
         />
       )}
+      {isLine(best.points) && <CurveNote />}
       {planned > 0 && done > 0 && far && (
         <p class="faint pad">The plan of {grouped(planned)} rounds is far beyond the right end.</p>
       )}
@@ -125,7 +125,7 @@ const Stairs = ({ card, title, axis, label, column, points, file }: StairsProps)
       qualifiers="as recorded by the trainer"
       height={170}
       values="nearest"
-      series={[{ label, points, stairs: true }]}
+      series={[{ label, points, until: true }]}
       file={`${label}-${file}`}
       csv={points.map((point) => ({ round: point.x, [column]: point.upper }))}
     />

@@ -115,8 +115,8 @@ export function SaidOverTime({ ledger: { name = "", size }, answer }: SaidProps)
   const same = bounded.filter(({ answer }) => answer!.size === last);
   const others = bounded.filter(({ answer }) => answer!.size !== last);
   const series = [
-    { label: `of ${entriesText(last)}`, points: points(same), stairs: true },
-    { label: "of fewer or more entries", points: points(others), stairs: true, second: true },
+    { label: `of ${entriesText(last)}`, points: points(same), until: true },
+    { label: "of fewer or more entries", points: points(others), until: true, second: true },
   ];
   const short = shortName(name);
   const unit = visible(unitsOf(answer.details)[0] ?? "record");

@@ -8,14 +8,15 @@ import { number } from "../text/numbers";
 const POINTS = 32;
 const AT_ONCE = 3; // of the six connections that a browser opens
 
-// Denser at the beginning, where ε grows fastest; always the whole. The others stay the same until
-// a ledger has doubled, so that one which grows is asked about anew at its end alone.
+// Denser at the beginning, where ε grows fastest; always the first entry, by which a fork has its
+// parents' cost and a filter its bound, and the whole. The others stay the same until a ledger has
+// doubled, so that one which grows is asked about anew at its end alone.
 function sizesOf(size: number): number[] {
   if (size < 2) return [];
   const far = 2 ** Math.ceil(Math.log2(size));
-  const sizes = new Set<number>([size]);
+  const sizes = new Set<number>([1, size]);
   for (let i = 1; i < POINTS; i++) {
-    sizes.add(Math.max(2, Math.round(1 + (far - 1) * (i / POINTS) ** 2)));
+    sizes.add(Math.round(1 + (far - 1) * (i / POINTS) ** 2));
   }
   return [...sizes].filter((one) => one <= size).sort((a, b) => a - b);
 }
@@ -48,10 +49,12 @@ async function ask(
   const question = { subject, delta, options: { method } };
   const answer = await call("AccountingService/ComputeEpsilon", question, signal);
   const { epsilon, details } = answer;
+  const upper = number(epsilon?.upper);
   return {
     x: number(details?.ledgers?.[0]?.rounds),
-    lower: number(epsilon?.lower) || null,
-    upper: number(epsilon?.upper),
+    // A method that has none leaves it out; of nothing, 0 is left out.
+    lower: upper === 0 ? 0 : number(epsilon?.lower) || null,
+    upper,
     size,
     method: details?.method ?? "",
     version: details?.version ?? "",
@@ -99,3 +102,10 @@ export function useCurve(
   }, [key, size, on]);
   return state;
 }
+
+export const CurveNote = () => (
+  <p class="faint pad">
+    Worked out at some sizes, of which the first is that of one entry. Between two of them the line
+    stands at the later one’s cost: it is nowhere below the true one.
+  </p>
+);
