@@ -5,7 +5,7 @@ import { prefixOf } from "../src/prefix";
 import { thingOf, parsePlace } from "../src/router";
 import { cut, visible } from "../src/text/names";
 import { apart, completions, faultOf } from "../src/text/filter";
-import { typed, typedWhole } from "../src/text/numbers";
+import { isAbove, typed, typedWhole } from "../src/text/numbers";
 import { amount, digitsOf, grouped, percentUp, plainText } from "../src/text/numbers";
 import { textNear, textUp } from "../src/text/numbers";
 import { ticksOf } from "../src/chart/scale";
@@ -108,6 +108,13 @@ test("an age counts from the last look at the clock, which may be older than wha
   assert.equal(ageWords(0, 59_000), "just now");
   assert.equal(ageWords(0, 61_000), "1 min ago");
   assert.equal(ageWords(180_000, 0), "from a clock ahead of this one");
+});
+test("a ledger costs more than was said where the whole interval lies above it", () => {
+  assert.ok(isAbove({ lower: 1.2, upper: 1.3 }, { lower: 0.9, upper: 1 }));
+  assert.ok(!isAbove({ lower: 0.95, upper: 1.3 }, { lower: 0.9, upper: 1 }));
+  assert.ok(!isAbove({ upper: 1.3 }, { lower: 0.9, upper: 1 }), "an upper end only");
+  assert.ok(!isAbove({ lower: 1.2, upper: "Infinity" }, { upper: "Infinity" }));
+  assert.ok(!isAbove({ lower: 1.2 }, undefined), "nothing was said");
 });
 test("axes begin at 0 and have few round ticks", () => {
   assert.deepEqual(ticksOf(1, 4), [0, 0.25, 0.5, 0.75, 1]);

@@ -79,7 +79,7 @@ export const cases = {
       const of = new Map(answer.results.map((one) => [one.now.ledger, one]));
       assert.equal(of.size, RUNS);
       let before = -Infinity;
-      for (const [name, then, now, change] of found.rows) {
+      for (const [name, , then, now, change] of found.rows) {
         const one = of.get(nameOf(name.split(" ")[0]));
         assert.ok(one, name);
         if (one.now.refusal) continue;
@@ -110,6 +110,76 @@ export const cases = {
         JSON.parse(await tab.evaluate(() => document.body.innerText)).results.length,
         RUNS,
       );
+    },
+  ),
+
+  // A looser method's upper end was once said to "cost more than was stated", and an operation over
+  // one project to have asked about all ledgers.
+  "what an operation says it asked for and found is so, in rows that can be sorted": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const in_ = (id) => `projects/team/ledgers/${id}`;
+      for (const [id, noise] of [
+        [in_("a"), 1],
+        [in_("b"), 2],
+        ["elsewhere", 3],
+      ]) {
+        await create(server, id, declared("again", "example"));
+        await append(server, id, [rounds(500, poisson(0.01), noise)]);
+      }
+      for (let i = 0; i < 9; i++) await create(server, `other-${i}`, declared("others", "example"));
+      const { page: tab, trouble } = await openPage(browser);
+      const ask = async (requestId, method) => {
+        const request = { requestId, parent: "projects/team", delta: 1e-6, options: { method } };
+        const { name } = await server.call("RecomputeService/StartRecompute", request);
+        const isOver = async () =>
+          (await server.call("RecomputeService/GetOperation", { name })).state === "DONE";
+        while (!(await isOver())) await tab.waitForTimeout(20);
+        await tab.goto(`${server.base}/recompute/${name.split("/")[1]}`);
+        await until(tab, () => document.querySelectorAll("table.recomputed tbody tr").length === 2);
+        const tiles = await tab.evaluate(() =>
+          [...document.querySelectorAll(".tiles > div")].map((one) => [
+            one.querySelector("span").textContent,
+            one.querySelector("strong").textContent,
+          ]),
+        );
+        return tiles.map(([what, count]) => `${count} ${what}`).join("; ");
+      };
+      await ask("first", "BEST");
+      const looser = await ask("second", "RDP");
+      assert.match(looser, /0 cost more than was stated; 2 upper bounds that are larger: another/);
+      await until(tab, () =>
+        /all ledgers of project team, at δ = 10.6, by method rdp/.test(document.body.innerText),
+      );
+      const heights = () =>
+        tab.evaluate(() =>
+          [...document.querySelectorAll("main tbody tr")].map((row) => row.offsetHeight),
+        );
+      assert.ok((await heights()).every((height) => height <= 41));
+      const names = () =>
+        tab.evaluate(() =>
+          [...document.querySelectorAll("table.recomputed tbody tr")].map((row) =>
+            row.cells[0].innerText.trim(),
+          ),
+        );
+      for (const [head, first, wanted] of [
+        ["Ledger", "ascending", ["team/a", "team/b"]],
+        ["Ledger", "descending", ["team/b", "team/a"]],
+        ["Says now, ε at most", "ascending", ["team/b", "team/a"]],
+        ["Change", "ascending", ["team/b", "team/a"]],
+        ["Known to", "ascending"],
+      ]) {
+        await tab.click(`table.recomputed button:has-text("${head}")`);
+        await until(tab, (way) => document.querySelector(`th[aria-sort=${way}]`), first);
+        if (wanted) assert.deepEqual(await names(), wanted, `${head}, ${first}`);
+      }
+      await tab.goto(`${server.base}/recompute`);
+      await says(tab, "all ledgers of project team, ");
+      await until(tab, () =>
+        /It asks about 12 ledgers: [^.]* and 4 others/.test(document.body.innerText),
+      );
+      assert.ok((await heights()).every((height) => height <= 41));
+      assert.deepEqual(trouble, []);
     },
   ),
 

@@ -4,14 +4,7 @@ import { useState } from "preact/hooks";
 import { givenDelta, givenSize, place, setQuery } from "../router";
 import { visible } from "../text/names";
 import { grouped, typed, typedWhole } from "../text/numbers";
-
-const METHODS = {
-  "": "best",
-  rdp: "Rényi DP",
-  pld: "loss distribution",
-  contour: "contour integral",
-  gaussian_closed_form: "Gaussian",
-};
+import { METHODS } from "../text/words";
 
 interface AskProps {
   shown: number | undefined; // the δ of what is shown; undefined: not known yet
@@ -72,9 +65,10 @@ export function Ask({ shown, total }: AskProps) {
           value={query.get("method") ?? ""}
           onChange={(event) => setQuery({ method: event.currentTarget.value })}
         >
-          {Object.entries(METHODS).map(([name, words]) => (
-            <option key={name} value={name}>
-              {words}
+          <option value="">best</option>
+          {Object.entries(METHODS).map(([method, { name, about }]) => (
+            <option key={name} value={method.toLowerCase()} title={about}>
+              {name}
             </option>
           ))}
         </select>

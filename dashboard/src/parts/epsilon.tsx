@@ -45,7 +45,7 @@ export const Delta = ({ of: delta }: { of: Probability }) => (
 );
 
 export const upper = (interval: Interval | undefined) => number(interval?.upper);
-const lower = (interval: Interval) => number(interval.lower);
+export const lower = (interval: Interval) => number(interval.lower);
 // A bound that nothing is known below of: an upper end only, never "[0, x]".
 export const hasLower = (interval: Interval) =>
   lower(interval) > 0 && Number.isFinite(upper(interval));

@@ -1,5 +1,7 @@
 // Numbers as people read them. Upper bounds are rounded up, lower bounds down, so that no text says
 // less than was proved: 1.332042 to four digits is 1.333.
+import type { Interval } from "../api/types";
+
 export type Direction = "up" | "down" | "nearest";
 export interface Digits {
   mantissa: string; // "1.333", "−0.5", "no bound"
@@ -67,6 +69,11 @@ export const amount = (x: number, digits = 4) =>
 
 // Proto JSON writes infinities and 64-bit integers as strings, and leaves zeros out.
 export const number = (value: string | number = 0) => Number(value);
+
+// Whether what lies in `now` is more than `before` said: a larger upper end alone may be that of a
+// method which bounds looser.
+export const isAbove = (now: Interval | undefined, before: Interval | undefined) =>
+  !!now && !!before && number(now.lower) > number(before.upper);
 
 // A number as people type it, with a decimal comma or a power of ten, as a program reads it;
 // undefined: it is none, or could be two.

@@ -1,6 +1,7 @@
 // What the page calls things. Values that a later server may add are shown as they are, never
 // guessed.
 import type { AnswerDetails, BlockRange, Declaration, Filter, SamplingScheme } from "../api/types";
+import { visible } from "./names";
 import { grouped, number, textNear } from "./numbers";
 
 const later = (value: string | undefined) => (value ? `unknown (${value})` : "not stated");
@@ -74,17 +75,15 @@ const SHORT_GUARANTEES = among({
 export const regimeShort = (regime: string | undefined, bound = 0) =>
   Number.isFinite(bound) ? SHORT_GUARANTEES(regime) : "no guarantee";
 
-const METHODS: Record<string, string> = {
-  contour: "contour integral",
-  pld: "privacy loss distribution",
-  rdp: "Rényi DP",
-  gaussian: "closed form of Gaussians",
+// The methods that may be asked for, by the name that each has in every answer and statement; and
+// what it is.
+export const METHODS: Record<string, { name: string; about: string }> = {
+  RDP: { name: "rdp", about: "Rényi differential privacy: an upper end only" },
+  PLD: { name: "pld", about: "the privacy loss distribution, by Fourier transform" },
+  CONTOUR: { name: "contour", about: "an integral along a contour" },
+  GAUSSIAN_CLOSED_FORM: { name: "gaussian", about: "the closed form of unsampled Gaussians" },
 };
-export const methodWords = (method: string | undefined) =>
-  (method || "not stated")
-    .split(", ")
-    .map((one) => METHODS[one] ?? one)
-    .join(", ");
+export const methodWords = (method: string | undefined) => visible(method || "not stated");
 
 export const unitsOf = (details: AnswerDetails | undefined): string[] =>
   [...new Set((details?.ledgers ?? []).map((ledger) => ledger.unitOfPrivacy ?? ""))].filter(

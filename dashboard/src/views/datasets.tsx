@@ -10,14 +10,14 @@ import { Chip } from "../parts/icon";
 import { A, Button, Empty, Failed, Loading, Section, Table, Title } from "../parts/parts";
 import { SavedViews } from "../parts/saved_views";
 import { serverName } from "../prefix";
-import { datasetAddress, place } from "../router";
+import { datasetAddress } from "../router";
 import { isOwnDataset } from "../text/filter";
 import { Name, said } from "../text/names";
 import { grouped, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
 import { cosigners } from "../text/words";
 import { Attention, refusalOf } from "./attention";
-import { sorted } from "./ledger_list";
+import { inOrder, sorted, type Orders } from "./ledger_list";
 import { ALL } from "./requests";
 
 export const datasetsJson = () => jsonAddress("LedgerService/ListDatasets", ALL);
@@ -92,10 +92,10 @@ const cells = (dataset: DatasetSummary) => [
   <State of={dataset} />,
 ];
 
-// Of each order that the address may ask for, what is compared; nothing stands last, either way.
+// Of each order that the address may ask for, what is compared.
 const weight = (one: DatasetSummary) =>
   number(one.refusedCount) ? 0 : refusalOf(one) || number(one.conflictCount) ? 1 : 2;
-const ORDERS: Record<string, (one: DatasetSummary) => string | number | undefined> = {
+const ORDERS: Orders<DatasetSummary> = {
   attention: weight,
   name: ({ name }) => name,
   runs: ({ ledgerCount }) => number(ledgerCount),
@@ -103,18 +103,6 @@ const ORDERS: Record<string, (one: DatasetSummary) => string | number | undefine
   epsilon: ({ epsilon }) => epsilon && upper(epsilon),
   last: ({ lastEntryTime }) => lastEntryTime,
 };
-function inOrder(datasets: DatasetSummary[]): DatasetSummary[] {
-  const [name, way] = (place.value.query.get("order") ?? "").split(" ");
-  const of = ORDERS[name] ?? weight;
-  const sign = way === "desc" ? -1 : 1;
-  return [...datasets].sort((a, b) => {
-    const [left, right] = [of(a), of(b)];
-    if (left === right) return 0;
-    if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
-    return left < right ? -sign : sign;
-  });
-}
-
 const csvRow = (one: DatasetSummary) => ({
   dataset: one.name,
   units_of_privacy: (one.unitsOfPrivacy ?? []).join("; "),
@@ -213,7 +201,10 @@ export function Datasets() {
               { ...sorted("Last entry", "last", "attention"), width: 112 },
               { ...sorted("State", "attention", "attention"), width: 110 },
             ]}
-            rows={inOrder(datasets).map((one) => ({ key: one.name, cells: cells(one) }))}
+            rows={inOrder(datasets, ORDERS, "attention").map((one) => ({
+              key: one.name,
+              cells: cells(one),
+            }))}
           />
           <TierNote />
         </Section>

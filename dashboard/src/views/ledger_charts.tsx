@@ -16,15 +16,15 @@ function bestLabel(points: Point[]): string {
   if (!bounded.length) return "best method, upper end only";
   const widest = Math.max(...bounded.map((point) => point.upper - point.lower!));
   const thin = bounded.length === points.length && widest < points.at(-1)!.upper / 150;
-  return `best method${thin ? "; its interval is thinner than the line" : " and its interval"}`;
+  return `best method${thin ? "; at each size its interval is thinner than the line" : " and its interval"}`;
 }
 function seriesOf(best: Curve, renyi: Curve, method: string | undefined): Series[] {
   const end = ({ points }: Curve) => epsilonText(points.at(-1)!.upper);
   const { points } = best;
   const series: Series[] = [{ label: bestLabel(points), points, end: end(best) }];
   if (!isLine(renyi.points) || method === "rdp") return series;
-  const label = "Rényi method, upper end only";
-  return [...series, { label, points: renyi.points, second: true, end: `Rényi: ${end(renyi)}` }];
+  const label = "method rdp, upper end only";
+  return [...series, { label, points: renyi.points, second: true, end: `rdp: ${end(renyi)}` }];
 }
 
 interface CostProps {

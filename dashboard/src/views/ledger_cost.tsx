@@ -130,7 +130,7 @@ function Answer({ request, of: answer, ledger: { declaration, size } }: AnswerPr
         />
       ))}
       {Number.isFinite(upper(epsilon)) && !hasLower(epsilon) && (
-        <p class="faint">{methodWords(details.method)} proves an upper end only.</p>
+        <p class="faint">Method {methodWords(details.method)} proves an upper end only.</p>
       )}
     </EpsilonBlock>
   );

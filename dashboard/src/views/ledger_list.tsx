@@ -107,6 +107,21 @@ export function sorted(label: string, field: string, usual = "name"): Column {
   return { label, head, sort: is ? sort : undefined };
 }
 
+// Of rows that are all here, in the order that the address asks for; what has no value stands last,
+// either way.
+export type Orders<T> = Record<string, (row: T) => string | number | undefined>;
+export function inOrder<T>(rows: T[], orders: Orders<T>, usual: string): T[] {
+  const [name, way] = (place.value.query.get("order") ?? "").split(" ");
+  const of = orders[name] ?? orders[usual];
+  const sign = way === "desc" ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [left, right] = [of(a), of(b)];
+    if (left === right) return 0;
+    if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
+    return left < right ? -sign : sign;
+  });
+}
+
 interface TableProps {
   rows: Row[];
   without?: string; // a column

@@ -57,7 +57,7 @@ const COLUMNS = [
   { label: "Of" },
   { label: "By" },
   { label: "Said by" },
-  { label: "Change", head: "Than said before" },
+  { label: "Change", head: "Bound, than said before" },
 ];
 function rowOf(one: SaidAnswer, i: number) {
   const { answer } = one;

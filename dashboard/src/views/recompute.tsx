@@ -11,10 +11,10 @@ import { Chip } from "../parts/icon";
 import { A, Awaited, Button, Card, Empty, Failed, Section, Table, Title } from "../parts/parts";
 import { go } from "../router";
 import { apart, faultOf } from "../text/filter";
-import { AndNames, Name, shortName, visible } from "../text/names";
-import { grouped, number, typed } from "../text/numbers";
+import { AndNames, Name, Names, projectOf, shortName, visible } from "../text/names";
+import { grouped, number, plural, typed } from "../text/numbers";
 import { Time } from "../text/time";
-import { adjacencyWords, methodWords } from "../text/words";
+import { adjacencyWords, METHODS, methodWords } from "../text/words";
 import { Recomputed } from "./recomputed";
 import { OPERATIONS } from "./requests";
 
@@ -33,16 +33,23 @@ export function State({ of: state }: { of: Operation["state"] }) {
   return <Chip shape="unknown">{state === "CANCELLED" ? "cancelled" : state}</Chip>;
 }
 export function Asked({ of: request = {} }: { of: StartRecomputeRequest | undefined }) {
-  const { filter, answeredBeforeVersion: version, delta, options } = request;
+  const { parent = "", filter, answeredBeforeVersion: version, delta, options } = request;
   const { method = "BEST", adjacency } = options ?? {};
+  const project = parent === "projects/-" ? "" : projectOf(parent);
   return (
     <>
-      {filter ? (
+      {filter ? "ledgers" : "all ledgers"}
+      {project && (
         <>
-          ledgers that fit <code>{visible(filter)}</code>
+          {" "}
+          of project <Name of={project} />
         </>
-      ) : (
-        "all ledgers"
+      )}
+      {filter && (
+        <>
+          {" "}
+          that fit <code>{visible(filter)}</code>
+        </>
       )}
       {version && ` answered before version ${visible(version)}`},{" "}
       {delta ? (
@@ -52,7 +59,10 @@ export function Asked({ of: request = {} }: { of: StartRecomputeRequest | undefi
       ) : (
         "at the server’s usual δ"
       )}
-      , by {method === "BEST" ? "the best method" : methodWords(method.toLowerCase())}
+      , by{" "}
+      {method === "BEST"
+        ? "the best method"
+        : `method ${methodWords(METHODS[method]?.name ?? method)}`}
       {number(options?.groupSize) > 1 && `, for groups of up to ${grouped(options?.groupSize)}`}
       {adjacency && adjacency !== "ADJACENCY_UNSPECIFIED" && `, to ${adjacencyWords(adjacency)}`}
     </>
@@ -60,6 +70,7 @@ export function Asked({ of: request = {} }: { of: StartRecomputeRequest | undefi
 }
 
 const MOST_NAMED = 8;
+const MOST_COUNTED = 1000; // the longest page
 // Which ledgers the filter finds: nothing begins about others than were meant.
 function Found({ filter }: { filter: string }) {
   const [settled, setSettled] = useState(filter);
@@ -70,16 +81,19 @@ function Found({ filter }: { filter: string }) {
   const { data, error } = useCall("LedgerService/ListLedgers", {
     parent: "projects/-",
     filter: apart(settled, false).filter,
-    pageSize: MOST_NAMED,
+    pageSize: MOST_COUNTED,
   });
   if (error || !data) return null; // what is wrong with a filter is said when it is asked
   const { ledgers = [], nextPageToken } = data;
+  const names = ledgers.slice(0, MOST_NAMED).map(({ name }) => shortName(name));
+  const more = ledgers.length - names.length;
+  const count = `${nextPageToken ? "more than " : ""}${plural(ledgers.length, "ledger")}`;
   return (
     <p class="muted" aria-live="polite">
       {ledgers.length ? (
         <>
-          It asks about <AndNames of={ledgers.map(({ name }) => shortName(name))} />
-          {nextPageToken && " and more"}.
+          It asks about {count}: {more ? <Names of={names} /> : <AndNames of={names} />}
+          {more > 0 && ` and ${nextPageToken ? "more than " : ""}${grouped(more)} others`}.
         </>
       ) : (
         "No ledger fits."
@@ -150,9 +164,11 @@ function Begin({ started }: { started: () => void }) {
           Method
           <select name="method">
             <option value="BEST">best</option>
-            <option value="RDP">Rényi DP</option>
-            <option value="PLD">loss distribution</option>
-            <option value="CONTOUR">contour integral</option>
+            {Object.entries(METHODS).map(([method, { name, about }]) => (
+              <option key={name} value={method} title={about}>
+                {name}
+              </option>
+            ))}
           </select>
         </label>
         <div class="field">
@@ -167,30 +183,16 @@ function Begin({ started }: { started: () => void }) {
 }
 
 const cellsOf = (operation: Operation) => [
+  <A href={addressOf(operation)}>
+    <Name of={idOf(operation)} />
+  </A>,
+  <Time of={operation.createTime} />,
+  <Asked of={operation.request} />,
   <>
-    <A href={addressOf(operation)}>
-      <Name of={idOf(operation)} />
-    </A>
-    <small>
-      <Time of={operation.createTime} />
-      {operation.creator && (
-        <>
-          {" "}
-          by <Name of={operation.creator} />
-        </>
-      )}
-    </small>
-  </>,
-  <div>
-    <Asked of={operation.request} />
-  </div>,
-  <div>
     {grouped(operation.lower)} lower, {grouped(operation.higher)} higher,{" "}
-    {grouped(operation.refused)} refused
-    <small>
-      {grouped(operation.done)} of {grouped(operation.total)}
-    </small>
-  </div>,
+    {grouped(operation.refused)} refused; {grouped(operation.done)} of {grouped(operation.total)}
+  </>,
+  operation.creator ? <Name of={operation.creator} /> : <span class="faint">–</span>,
   <State of={operation.state} />,
 ];
 
@@ -216,7 +218,15 @@ function All() {
       {operations.length > 0 && (
         <Section title="Operations, newest first">
           <Table
-            columns={[{ label: "Operation", class: "main" }, "Asked for", "Found", "State"]}
+            class="lines"
+            columns={[
+              { label: "Operation", class: "main", width: 120 },
+              { label: "Begun", width: 150 },
+              { label: "Asked for", width: 300 },
+              { label: "Found", head: "Found: upper bounds", width: 260 },
+              { label: "By", width: 90 },
+              { label: "State", width: 110 },
+            ]}
             rows={operations.map((one) => ({ key: one.name, cells: cellsOf(one) }))}
           />
         </Section>

@@ -7,13 +7,14 @@ import { useCall, useTask } from "../api/use_call";
 import { ticksOf } from "../chart/scale";
 import { generation } from "../live";
 import { downloadCsv } from "../parts/download";
-import { Delta, KnownTo, Number_, upper } from "../parts/epsilon";
+import { Delta, KnownTo, lower, Number_, upper } from "../parts/epsilon";
 import { Icon } from "../parts/icon";
 import { A, Awaited, Button, Card, Failed, Progress, Section, Table, Title } from "../parts/parts";
-import { ledgerAddress } from "../router";
+import { ledgerAddress, place } from "../router";
 import { Name, said, shortName, visible } from "../text/names";
-import { grouped, number, plural } from "../text/numbers";
+import { grouped, isAbove, number, plural } from "../text/numbers";
 import { Time } from "../text/time";
+import { inOrder, sorted, type Orders } from "./ledger_list";
 import { Asked, State } from "./recompute";
 
 const MOST_READ = 20000;
@@ -77,52 +78,60 @@ function Said({ of: summary, strong }: { of: LedgerSummary | undefined; strong?:
   if (!summary?.epsilon) return <span class="faint">nothing</span>;
   const bound = <Number_ of={upper(summary.epsilon)} round="up" />;
   return (
-    <div>
-      {strong ? <strong>{bound}</strong> : bound}
-      <small>
+    <>
+      {strong ? <strong>{bound}</strong> : bound}{" "}
+      <span class="faint">
         {summary.method}, {summary.version}
-      </small>
-    </div>
+      </span>
+    </>
   );
 }
 function cellsOf(row: Result, greatest: number): ComponentChildren[] {
   const { before, now } = row;
   const ledger = (
-    <>
-      <A href={ledgerAddress(ledgerOf(row))}>
-        <Name of={shortName(ledgerOf(row))} />
-      </A>
-      <small>{grouped(now?.size)} entries</small>
-    </>
+    <A href={ledgerAddress(ledgerOf(row))}>
+      <Name of={shortName(ledgerOf(row))} />
+    </A>
   );
+  const size = grouped(now?.size);
   if (now?.refusal) {
     const refusal = (
-      <div>
+      <>
         <span class="bad-text">
           <Icon shape="refused" size={14} /> Refused.
         </span>{" "}
         {said(now.refusal.message)}
-      </div>
+      </>
     );
-    return [ledger, <Said of={before} />, refusal];
+    return [ledger, size, <Said of={before} />, refusal];
   }
   return [
     ledger,
+    size,
     <Said of={before} />,
     <Said of={now} strong />,
     changeText(row),
     <Dots row={row} greatest={greatest} />,
-    <span>{now?.epsilon && <KnownTo of={now.epsilon} />}</span>,
+    now?.epsilon && <KnownTo of={now.epsilon} />,
   ];
 }
+// Of each order that the address may ask for, what is compared.
+const GREATEST = "difference";
+const ORDERS: Orders<Result> = {
+  [GREATEST]: (row) => (row.now?.refusal ? 1 : -Math.abs(change(row))),
+  name: ledgerOf,
+  size: ({ now }) => number(now?.size),
+  then: ({ before }) => before?.epsilon && upper(before.epsilon),
+  now: ({ now }) => now?.epsilon && upper(now.epsilon),
+  change: (row) => (row.now?.refusal ? undefined : change(row)),
+  known: ({ now }) => now?.epsilon && upper(now.epsilon) - lower(now.epsilon),
+};
 function Differences({ of: rows, delta }: { of: Result[]; delta: number | string }) {
   const [most, setMost] = useState(200);
-  const refused = ({ now }: Result) => Number(!!now?.refusal);
-  const sorted = [...rows].sort(
-    (a, b) => refused(a) - refused(b) || Math.abs(change(b)) - Math.abs(change(a)),
-  );
+  const inTurn = inOrder(rows, ORDERS, GREATEST);
   const bounds = rows.flatMap(({ before, now }) => [upper(before?.epsilon), upper(now?.epsilon)]);
   const greatest = roundAbove(Math.max(0.1, ...bounds.filter(Number.isFinite)));
+  const by = (label: string, field: string) => sorted(label, field, GREATEST);
   const scale = (
     <>
       0 … {greatest}, at <Delta of={delta} />
@@ -130,7 +139,7 @@ function Differences({ of: rows, delta }: { of: Result[]; delta: number | string
   );
   return (
     <Section
-      title="Difference, greatest first"
+      title={place.value.query.get("order") ? "Difference" : "Difference, greatest first"}
       side={
         <>
           <Legend of="then">said then</Legend>
@@ -139,23 +148,24 @@ function Differences({ of: rows, delta }: { of: Result[]; delta: number | string
       }
     >
       <Table
-        class="recomputed"
+        class="lines recomputed"
         columns={[
-          { label: "Ledger", class: "main" },
-          { label: "Said then", head: "Said then, ε at most", class: "num" },
-          { label: "Says now", head: "Says now, ε at most", class: "num" },
-          { label: "Change", class: "num" },
-          { label: "", head: scale, class: "dots-cell" },
-          { label: "Known to", class: "num" },
+          { ...by("Ledger", "name"), class: "main", width: 170 },
+          { ...by("Entries", "size"), class: "num", width: 70 },
+          { ...by("Said then, ε at most", "then"), label: "Said then", class: "num", width: 150 },
+          { ...by("Says now, ε at most", "now"), label: "Says now", class: "num", width: 150 },
+          { ...by("Change", "change"), class: "num", width: 80 },
+          { label: "", head: scale, class: "dots-cell", width: 216 },
+          { ...by("Known to", "known"), class: "num", width: 130 },
         ]}
-        rows={sorted.slice(0, most).map((row) => ({
+        rows={inTurn.slice(0, most).map((row) => ({
           key: ledgerOf(row),
           cells: cellsOf(row, greatest),
         }))}
       />
-      {sorted.length > most && (
+      {inTurn.length > most && (
         <p class="more">
-          <Button onClick={() => setMost(most + 500)}>Show more of {grouped(sorted.length)}</Button>
+          <Button onClick={() => setMost(most + 500)}>Show more of {grouped(inTurn.length)}</Button>
         </p>
       )}
       <p class="footnote">
@@ -167,11 +177,21 @@ function Differences({ of: rows, delta }: { of: Result[]; delta: number | string
   );
 }
 
-function Sums({ of: operation, cancel }: { of: Operation; cancel: () => void }) {
+interface SumsProps {
+  of: Operation;
+  results: Result[];
+  cancel: () => void;
+}
+function Sums({ of: operation, results, cancel }: SumsProps) {
   const { state, done, total, endTime, resultsLedger, refused } = operation;
+  const more = results.filter(({ before, now }) => isAbove(now?.epsilon, before?.epsilon)).length;
   const tiles = {
     "cost less than was stated": operation.lower,
-    "cost more than was stated": operation.higher,
+    "cost more than was stated": more,
+    "upper bounds that are larger: another method bounds looser": Math.max(
+      0,
+      number(operation.higher) - more,
+    ),
     refused,
     "the same, or new": number(operation.unchanged) + number(operation.fresh),
   };
@@ -297,7 +317,7 @@ export function Recomputed({ id }: { id: string }) {
       />
       {failed && <Failed error={failed} what="the cancellation" />}
       {error && <Failed error={error} what="the results" />}
-      <Sums of={operation} cancel={cancel} />
+      <Sums of={operation} results={results} cancel={cancel} />
       {results.length > 0 && (
         <Differences
           of={results}
