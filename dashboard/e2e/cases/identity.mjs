@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { openPage } from "../browser.mjs";
+import { openPage, settled } from "../browser.mjs";
 import { command, onBrowser, onServer, says, text, until } from "../case.mjs";
 import { append, create, declared, gaussian, nameOf, poisson, rounds } from "../ledgers.mjs";
 import { folderWith, OTHERS } from "../others.mjs";
@@ -82,14 +82,14 @@ export const cases = {
       server.useToken(secret);
       await create(server, "mine", declared("mine", "example"));
       const { page: tab, trouble } = await openPage(browser);
-      // The stream's first answer is held until the form is filled in, and the form is sent in the
-      // frame in which the page reads that answer.
+      // The first answer is held until the form is filled in, for which another call was refused
+      // meanwhile, and the form is sent in the frame in which the page reads that answer.
       await tab.addInitScript(() => {
         const real = fetch;
         let first = true;
         globalThis.fetch = async (...given) => {
           const answer = await real(...given);
-          if (!first || !String(given[0]).endsWith("/WatchLedgers")) return answer;
+          if (!first || !String(given[0]).endsWith("/ListLedgers")) return answer;
           first = false;
           await new Promise((resolve) => (globalThis.letRefuse = resolve));
           setTimeout(() => document.querySelector("dialog form").requestSubmit());
@@ -193,6 +193,36 @@ export const cases = {
         "a refusal of a right asks for no token",
       );
       assert.deepEqual(trouble, []);
+    },
+  ),
+
+  // A page load once put five refusals on record, and Activity three of whoever may not see it.
+  "a view that is refused as a whole puts one refusal on record": onServer(
+    KNOWN,
+    async ({ server, browser, bin }) => {
+      server.useToken(firstToken(server));
+      await create(server, "mine", declared("mine", "example"));
+      for (const view of ["/", "/ledgers", "/ledger/default/mine", "/recompute", "/activity"]) {
+        const { page: tab, context } = await openPage(browser);
+        const refused = [];
+        tab.on("response", (answer) => answer.status() === 401 && refused.push(answer.url()));
+        await tab.goto(server.base + view);
+        await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
+        await settled(tab);
+        assert.equal(refused.length, 1, `${view}: ${refused.join()}`);
+        await context.close();
+      }
+      const { page: tab } = await openPage(browser);
+      const denied = [];
+      tab.on("response", (answer) => answer.status() === 403 && denied.push(answer.url()));
+      await tab.goto(`${server.base}/ledgers`);
+      await signIn(tab, newToken(bin, server, "auditor", "auditor *"));
+      await until(tab, () => document.querySelectorAll("tbody tr").length === 1);
+      await tab.click("nav.views >> text=Activity");
+      await says(tab, "Only administrators see the access record");
+      await settled(tab);
+      const asked = denied.map((url) => url.split("/").at(-1));
+      assert.deepEqual(asked, ["ListAccess"]);
     },
   ),
 

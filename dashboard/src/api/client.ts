@@ -18,12 +18,19 @@ let times = 0; // that this page has signed in or out
 export const signedIn = signal(false);
 // Counts refusals of credentials, so that the page asks for a token once for each.
 export const refusals = signal(0);
-// What was denied: it is not asked again with every view and change, since the server records each
-// refusal; until the reader signs in or asks again.
+// What was denied or refused: it is not asked again with every view and change, since the server
+// records each refusal; until the reader signs in or asks again.
 const denied = new Map<string, CallError>();
 export const forgetDenied = () => denied.clear();
+// The first call of whom the page is now, until it is refused. The others wait for it, so that of a
+// view that is refused as a whole one refusal is on record; not for ever, as it may be about much.
+// (A server takes a second to refuse a caller that it does not know.)
+let first: Promise<CallError | undefined> | undefined;
+const FIRST_MS = 3000;
+const later = (ms: number) => new Promise<undefined>((done) => setTimeout(done, ms));
 export function signIn(secret: string) {
   times++;
+  first = undefined;
   forgetDenied();
   token = secret.trim();
   signedIn.value = token !== "";
@@ -119,15 +126,42 @@ function failure(error: unknown, late: boolean, signal?: AbortSignal): unknown {
 const notJson = (status: number) =>
   new CallError("unknown", `the server answered ${status} with something that is not JSON`);
 
+function noteRefusal(key: string, error: CallError) {
+  if (["permission_denied", "unauthenticated"].includes(error.code)) denied.set(key, error);
+}
 export async function call<M extends MethodName>(
+  method: M,
+  request: Request<M>,
+  signal?: AbortSignal,
+): Promise<Response<M>> {
+  const key = method + JSON.stringify(request);
+  const before = denied.get(key);
+  if (before) throw before;
+  if (first) {
+    const refused = await Promise.race([first, later(FIRST_MS)]);
+    if (refused) {
+      noteRefusal(key, refused);
+      throw refused;
+    }
+    return ask(method, request, signal);
+  }
+  const answer = ask(method, request, signal);
+  const own = (first = answer.then(
+    () => undefined,
+    (error: CallError) => {
+      if (first === own) first = undefined; // the next call is as good
+      return error.code === "unauthenticated" ? error : undefined;
+    },
+  ));
+  return answer;
+}
+async function ask<M extends MethodName>(
   method: M,
   request: Request<M>,
   signal?: AbortSignal,
 ): Promise<Response<M>> {
   const asked = times;
   const body = JSON.stringify(request);
-  const before = denied.get(method + body);
-  if (before) throw before;
   const limit = timeout(signal, TIMEOUT_MS);
   try {
     const answer = await post(method, body, "application/json", limit.signal);
@@ -140,7 +174,7 @@ export async function call<M extends MethodName>(
     }
     if (!answer.ok) {
       const error = errorOf(json as ErrorJson, asked);
-      if (error.code === "permission_denied" && asked === times) denied.set(method + body, error);
+      if (asked === times) noteRefusal(method + body, error);
       throw error;
     }
     return json as Response<M>;
@@ -167,12 +201,18 @@ export async function everyPage<M extends Listing[MethodName]>(
 }
 
 // Messages of a stream as they come: a flag, the length in 4 bytes, and so much JSON; flag 2 ends
-// it.
+// it. It is never the first call: a proxy may hold its answer back.
 export async function* stream<M extends MethodName>(
   method: M,
   request: Request<M>,
   signal: AbortSignal,
 ): AsyncGenerator<Response<M>> {
+  for (let waited = 0; !first && waited < 500; waited += 50) await later(50);
+  const refused = first && (await Promise.race([first, later(FIRST_MS)]));
+  const key = method + JSON.stringify(request);
+  if (refused) noteRefusal(key, refused);
+  const before = denied.get(key);
+  if (before) throw before;
   const json = new TextEncoder().encode(JSON.stringify(request));
   const head = new Uint8Array(5);
   new DataView(head.buffer).setUint32(1, json.length);
@@ -181,12 +221,10 @@ export async function* stream<M extends MethodName>(
   try {
     const answer = await post(method, joined(head, json), "application/connect+json", signal);
     if (!answer.ok || !answer.body) {
-      throw errorOf(
-        await answer.json().catch(() => {
-          throw notJson(answer.status);
-        }),
-        asked,
-      );
+      const json = await answer.json().catch(() => {
+        throw notJson(answer.status);
+      });
+      throw errorOf(json, asked);
     }
     reader = answer.body.getReader();
     let rest = new Uint8Array(0);
@@ -207,6 +245,7 @@ export async function* stream<M extends MethodName>(
       rest = joined(rest, value);
     }
   } catch (error) {
+    if (error instanceof CallError && asked === times) noteRefusal(key, error);
     throw failure(error, false, signal);
   } finally {
     await reader?.cancel().catch(() => undefined);

@@ -14,7 +14,7 @@ let tabs: BroadcastChannel; // of this browser
 export function startSession() {
   signedIn.value = remembered();
   tabs = new BroadcastChannel(urlOf("/"));
-  // Another tab's reader signed out of the session that this one is in too.
+  // Another tab's reader signed in or out: the cookie is this one's too.
   tabs.onmessage = () => !headers().authorization && location.reload();
 }
 
@@ -41,6 +41,7 @@ export async function keepSignedIn(): Promise<boolean> {
     signedIn.value = true;
   });
   remember(true);
+  tabs.postMessage("");
   return true;
 }
 async function forget() {

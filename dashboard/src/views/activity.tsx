@@ -231,10 +231,11 @@ interface RecordProps {
   of: ListAccessRequest;
   title: string;
   aside?: boolean; // shown only if there is something in it
-  children?: ComponentChildren; // above it, for those who may see it
+  above?: ComponentChildren; // for those who may see it: asked for when that is known
+  children?: ComponentChildren;
 }
 // Asked when the reader does, and by no update: the record notes each question, and so changes.
-function Record({ of: request, title, aside, children }: RecordProps) {
+function Record({ of: request, title, aside, above, children }: RecordProps) {
   const first = useCall("AdminService/ListAccess", request);
   const [kept, keep] = useState<{ pages: ListAccessResponse[]; error?: CallError }>({ pages: [] });
   const { pages, error = first.error } =
@@ -263,7 +264,15 @@ function Record({ of: request, title, aside, children }: RecordProps) {
   }
   return (
     <>
+      {first.data && above}
       {children}
+      {first.data && !aside && !request.refused && (
+        <Record
+          of={{ ...request, refused: true, knownCallers: true, pageSize: 20 }}
+          title="Refused to known callers"
+          aside
+        />
+      )}
       <Section
         title={title}
         side={
@@ -288,9 +297,21 @@ function Record({ of: request, title, aside, children }: RecordProps) {
   );
 }
 
+function AllTokens() {
+  const { data } = useCall("AdminService/ListTokens", {});
+  return (
+    <>
+      {data && (
+        <Section title="Tokens">
+          <Tokens of={data.tokens ?? []} />
+        </Section>
+      )}
+    </>
+  );
+}
+
 function Overview() {
   const registry = useCall("AuditService/GetCheckpoint", {}, generation.value);
-  const tokens = useCall("AdminService/ListTokens", {});
   const healthy = useHealth("/healthz");
   const ready = useHealth("/readyz");
   const heard = lastHeard.value && new Date(lastHeard.value).toLocaleTimeString();
@@ -318,11 +339,6 @@ function Overview() {
           </p>
         </Card>
       </div>
-      {tokens.data && (
-        <Section title="Tokens">
-          <Tokens of={tokens.data.tokens ?? []} />
-        </Section>
-      )}
     </>
   );
 }
@@ -349,19 +365,12 @@ export function Activity() {
         }
       />
       {!asked && <Overview />}
-      <Record of={asked ?? {}} title="Access record">
+      <Record of={asked ?? {}} title="Access record" above={!asked && <AllTokens />}>
         <Filter />
         <p class="footnote">
           Reads are added up by the minute, and are on record when it is over. Appends are not: each
           entry of a ledger names its caller. Lists, and questions about a data set, name no ledger.
         </p>
-        {!asked?.refused && (
-          <Record
-            of={{ ...asked, refused: true, knownCallers: true, pageSize: 20 }}
-            title="Refused to known callers"
-            aside
-          />
-        )}
       </Record>
     </>
   );
