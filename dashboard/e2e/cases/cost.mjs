@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPage } from "../browser.mjs";
-import { checked, command, onServer, outcomes, recomputes, text, until } from "../case.mjs";
+import { checked, command, onServer, outcomes, recomputes, says, text, until } from "../case.mjs";
 import { append, create, declared, gaussian, nameOf } from "../ledgers.mjs";
 import { sleep } from "../server.mjs";
 
@@ -108,6 +108,53 @@ export const cases = {
       assert.deepEqual(trouble, []);
     },
   ),
+
+  // A link to a ledger's first entries once led to a check of all of them, without a word.
+  "ε is recomputed of the entries, at the δ and by the method that the address asks for":
+    withAccountant(async ({ server, browser }) => {
+      const { page: tab, trouble } = await openPage(browser);
+      await tab.goto(`${server.base}/ledger/default/${RUN}?size=102&delta=1e-6`);
+      await until(tab, () => document.querySelector(".epsilon"));
+      await tab.click(".title .actions >> text=Verify");
+      const cost = async (delta, method, size = 102) => {
+        const { outcome, row } = await costOf(tab);
+        assert.equal(outcome, "held", row);
+        const { epsilon } = await server.call("AccountingService/ComputeEpsilon", {
+          subject: { ledgers: [`projects/default/ledgers/${RUN}`], upToSequence: String(size) },
+          delta,
+          options: { method },
+        });
+        const [[, upper]] = numbers(row);
+        assert.ok(Math.abs(upper - epsilon.upper) < 1e-9 * upper, `${row}: ${epsilon.upper}`);
+        return row;
+      };
+      await says(tab, "ε is recomputed of the first 102 entries");
+      assert.match(await cost(1e-6, "BEST"), /Of the first 102 of 2,036 entries\. Recomputed here/);
+      const anew = async (change) => {
+        await tab.evaluate(() =>
+          document
+            .querySelectorAll("[data-check]")
+            .forEach((row) => row.setAttribute("data-before", "")),
+        );
+        await change();
+        await until(tab, () => !document.querySelector("[data-before]"));
+      };
+      await anew(() => tab.selectOption(".ask select", "rdp"));
+      await cost(1e-6, "RDP");
+      await anew(async () => {
+        await tab.fill(".ask input", "0,0001");
+        await tab.press(".ask input", "Enter");
+      });
+      await cost(1e-4, "RDP");
+      await anew(() => tab.click('button:has-text("Of all")'));
+      assert.doesNotMatch(await cost(1e-4, "RDP", 2036), /Of the first/);
+      assert.match(tab.url(), /\?delta=0\.0001&method=rdp$/);
+      await tab.goto(`${server.base}/verify/default/${RUN}?size=5000`);
+      assert.match(await cost(1e-5, "BEST", 2036), /Of all 2,036 entries; there are no 5,000/);
+      // When it was received is said with its day.
+      assert.match(await text(tab), /received \d+ \w+ 20\d\d[^.]*\d\d:\d\d:\d\d \S+/);
+      assert.deepEqual(trouble, []);
+    }),
 
   "ε is recomputed from a bundle on one's own disk, and a changed statement is false":
     withAccountant(async ({ server, browser, folder, bin, page }) => {

@@ -4,6 +4,8 @@ const format = (time: number, how: Intl.DateTimeFormatOptions) =>
 
 export const dateWords = (time: number) =>
   format(time, { dateStyle: "medium", timeStyle: "short" });
+// With its zone, for what is read or kept where no footer names one.
+export const fullWords = (time: number) => format(time, { dateStyle: "medium", timeStyle: "long" });
 // Without its year.
 export const momentWords = (time: number) =>
   format(time, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });

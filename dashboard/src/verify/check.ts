@@ -4,7 +4,7 @@
 // what the reader knows; a cut file or another server's key do not.
 import { base64, hex, strictBase64 } from "../api/bytes";
 import { grouped, plural } from "../text/numbers";
-import { dateWords } from "../text/dates";
+import { fullWords } from "../text/dates";
 import { BudgetCheck } from "./budget_check";
 import { CostCheck } from "./cost_check";
 import { DocumentCheck } from "./document_check";
@@ -49,6 +49,7 @@ class Checks {
   step: CheckId = "signature"; // that is being made: what fails now fails it
   entries: EntriesCheck | undefined;
   private recomputed: CostCheck | undefined;
+  private priced = 0; // of how many of the first entries the cost is recomputed
   private readonly source: Source;
   private readonly of: string | undefined;
 
@@ -142,10 +143,11 @@ class Checks {
     this.step = "entries";
     const total = Number(ledger.size);
     const document = this.job.document && new DocumentCheck(this.job.document);
-    this.recomputed = await CostCheck.begin(this.job.accountant);
+    this.priced = Math.min(total, Number(this.job.size ?? total));
+    this.recomputed = await CostCheck.begin(this.job.accountant, this.priced);
     this.budget?.begin(ledger.origin, registry.origin);
     const costs = [this.recomputed, ...(this.budget ? [this.budget] : [])];
-    const entries = new EntriesCheck(points, total, document, costs);
+    const entries = new EntriesCheck(points, total, document, costs, this.priced);
     this.entries = entries;
     let [bytes, shown] = [0, 0];
     await this.source.entries(entries, (more) => {
@@ -193,10 +195,16 @@ class Checks {
     if (this.entries!.wrong) {
       return this.report("cost", "none", "Not recomputed here: the ledger is not well formed.");
     }
-    const claim = await this.source.claim(ledger.size, this.job.delta);
+    const { delta, method, size } = this.job;
+    const claim = await this.source.claim(BigInt(this.priced), delta, method);
     const name = ledger.origin.slice(registry.origin.length + 1);
-    const { outcome, text } = this.recomputed!.verdict(name, ledger.root, claim, this.job.delta);
-    this.report("cost", outcome, text);
+    const root = this.entries!.rootThen!;
+    const { outcome, text } = this.recomputed!.verdict({ name, root, claim, delta, method });
+    const [some, total] = [this.priced, Number(ledger.size)].map(grouped);
+    const asked = size && Number(size) > Number(ledger.size);
+    const all = asked ? `Of all ${total} entries; there are no ${grouped(size)}. ` : "";
+    const of = some === total ? all : `Of the first ${some} of ${total} entries. `;
+    this.report("cost", outcome, of + text);
   }
 
   private async history({ registry }: Opening) {
@@ -208,7 +216,7 @@ class Checks {
       return none(`${words} size and root.`);
     }
     const before = BigInt(seen.size);
-    const when = `${dateWords(seen.time)} (size ${grouped(seen.size)})`;
+    const when = `${fullWords(seen.time)} (size ${grouped(seen.size)})`;
     const one = `the one that this browser saw on ${when}`;
     if (before > registry.size) {
       const larger = `this browser saw a larger registry on ${when}`;
@@ -257,7 +265,7 @@ class Checks {
       return this.report("key", "missing", `${words}: your key says nothing of it.`);
     }
     const seen = this.job.seen?.[origin];
-    const first = seen && new Date(seen.firstSeen).toLocaleDateString();
+    const first = seen && fullWords(seen.firstSeen);
     const from = this.job.server ? "that this server sent" : "that stands in the bundle";
     const since = this.job.server && seen ? `, first seen on ${first}` : "";
     const other =

@@ -1,6 +1,6 @@
 // Recomputes ε from a ledger's entries, by the accountant itself as WebAssembly (wasm/), and holds
 // against it what somebody said. Whatever keeps it from an answer is a reason, and no failure.
-import type { ComputeEpsilonRequest, ComputeEpsilonResponse, Interval } from "../api/types";
+import type { ComputeEpsilonRequest, ComputeEpsilonResponse, Interval, Method } from "../api/types";
 import { textNear } from "../text/numbers";
 import { adjacencyWords, regimeShort } from "../text/words";
 import { Accountant } from "./accountant";
@@ -21,6 +21,13 @@ export interface Verdict {
   found?: string;
 }
 
+interface Asked {
+  name: string;
+  root: Uint8Array;
+  claim: Claim;
+  delta?: number;
+  method?: Method;
+}
 const ends = ({ lower = 0, upper = 0 }: Interval) => [Number(lower), Number(upper)];
 const shown = (interval: Interval) => `[${ends(interval).join(", ")}]`;
 // Two intervals of one number have a number in common. (The same bits they need not be: a server
@@ -32,23 +39,30 @@ function agree(said: Interval | undefined, own: Interval | undefined): boolean {
 }
 
 export class CostCheck {
-  private constructor(private readonly accountant: Accountant) {}
+  private constructor(
+    private readonly accountant: Accountant,
+    private left: number,
+  ) {}
 
-  // `inside`: the module in base 64, compressed, where nothing can be fetched.
-  static async begin(inside: string | undefined): Promise<CostCheck> {
-    return new CostCheck(await Accountant.start(inside));
+  // `inside`: the module in base 64, compressed, where nothing can be fetched. `most`: of how many
+  // entries, the first of those that are taken.
+  static async begin(inside: string | undefined, most = Infinity): Promise<CostCheck> {
+    return new CostCheck(await Accountant.start(inside), most);
   }
 
   // Every entry, in order, each behind its length in 16 bits.
   take(tile: Uint8Array) {
-    this.accountant.ask((instance) => instance.add(tile));
+    let end = 0;
+    for (; end < tile.length && this.left > 0; this.left--)
+      end += 2 + tile[end] * 256 + tile[end + 1];
+    if (end > 0) this.accountant.ask((instance) => instance.add(tile.subarray(0, end)));
   }
 
-  // Precondition: the entries taken are those whose tree has this root. `delta` where the claim
-  // states none.
-  verdict(name: string, root: Uint8Array, claim: Claim, delta = USUAL_DELTA): Verdict {
+  // Precondition: the first `most` of the entries taken are those whose tree has this root. `delta`
+  // where the claim states none.
+  verdict({ name, root, claim, delta = USUAL_DELTA, method }: Asked): Verdict {
     const { answer, who } = claim;
-    const question = questionOf(answer, delta);
+    const question = questionOf(answer, delta, method);
     const own = this.accountant.ask(
       (instance) => instance.epsilon({ name, root, question }) as ComputeEpsilonResponse,
     );
@@ -89,11 +103,13 @@ export class CostCheck {
 function questionOf(
   said: ComputeEpsilonResponse | undefined,
   delta: number,
+  method: Method | undefined,
 ): ComputeEpsilonRequest {
   const { declarationSource, adjacency, groupSize } = said?.details ?? {};
   return {
     delta: Number(said?.delta ?? delta),
     options: {
+      ...(method && { method }),
       ...(declarationSource === "STATED" && { adjacency }),
       ...(Number(groupSize) > 1 && { groupSize }),
     },

@@ -33,6 +33,7 @@ export class EntriesCheck {
   private point = 0;
   readonly levels: Tile[] = [emptyTile()];
   readonly tileRoots: Uint8Array[] = []; // of every full tile of leaves
+  rootThen: Uint8Array | undefined; // of the first `then` entries
   wrong: string | undefined; // the first rule that an entry breaks; the hashes go on
 
   constructor(
@@ -40,6 +41,7 @@ export class EntriesCheck {
     readonly size: number,
     private readonly document?: DocumentCheck,
     private readonly others: { take(tile: Uint8Array): void }[] = [],
+    private readonly then = size,
   ) {}
 
   // An entry bundle: each entry behind its length in 16 bits, exactly `width` of them.
@@ -58,6 +60,7 @@ export class EntriesCheck {
       leafInto(bytes, from, to, this.tree.next, 0);
       bottom.hashes.set(this.tree.next, 32 * bottom.width++);
       this.tree.add();
+      if (this.tree.size === this.then) this.rootThen = this.tree.root();
       at = to;
       if (this.tree.size === this.points[this.point]?.size) this.compare(this.points[this.point++]);
     }

@@ -1,6 +1,7 @@
 // A ledger's evidence, by the calls of a server.
 import { fromBase64, joined, strictBase64 } from "../api/bytes";
 import type { MethodName, Request as Asked, Response as Answer } from "../api/client";
+import type { Method } from "../api/types";
 import { grouped } from "../text/numbers";
 import type { Claim } from "./cost_check";
 import { TILE, tilePath, type EntriesCheck } from "./entries_check";
@@ -133,11 +134,12 @@ export class FromServer implements Source {
   }
 
   // Who may read a ledger's entries may not always ask what they cost.
-  async claim(size: bigint, delta?: number): Promise<Claim> {
+  async claim(size: bigint, delta?: number, method?: Method): Promise<Claim> {
     const who = "the server";
     const subject = { ledgers: [this.at.ledger], upToSequence: String(size) };
     try {
-      const answer = await this.call("AccountingService/ComputeEpsilon", { subject, delta });
+      const question = { subject, delta, options: method && { method } };
+      const answer = await this.call("AccountingService/ComputeEpsilon", question);
       return { who, answer };
     } catch (error) {
       return { who, none: `It was not compared: ${(error as Error).message}.` };

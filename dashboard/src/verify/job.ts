@@ -1,4 +1,5 @@
 // What a check is asked, and what it says: between the page and its worker.
+import type { Method } from "../api/types";
 import type { Document } from "./document_check";
 import type { Place } from "./from_server";
 import type { Seen } from "./kept";
@@ -44,6 +45,8 @@ export interface Job {
   seen?: Record<string, Seen>; // by origin
   document?: Document; // that the ledger, a register of statements and the only file, must hold
   delta?: number; // at which ε is recomputed, where nothing states one
+  size?: string; // of a server's ledger: how many of its first entries ε is recomputed of
+  method?: Method; // by which
   accountant?: string; // the module in base 64, compressed, where nothing can be fetched
 }
 // Of the first file, but for size and time, which are those of all.

@@ -1,5 +1,6 @@
 // The two places that a ledger's evidence comes from are a server and a bundle (from_server.ts,
 // from_bundle.ts).
+import type { Method } from "../api/types";
 import type { Claim } from "./cost_check";
 import type { EntriesCheck } from "./entries_check";
 import type { Note, VerifierKey } from "./note";
@@ -15,7 +16,7 @@ export interface Source {
   opening(): Promise<Opening>;
   entries(check: EntriesCheck, progress: (bytes: number) => void): Promise<void>;
   // What it says that the entries cost, at this δ where it can be asked. After entries().
-  claim(size: bigint, delta?: number): Promise<Claim>;
+  claim(size: bigint, delta?: number, method?: Method): Promise<Claim>;
   // Of the registry. Undefined: the source has no such proof.
   consistency?(from: bigint, to: bigint): Promise<Uint8Array[]>;
   // The first entry that differs from the hashes which the server keeps of it: no proof, but a

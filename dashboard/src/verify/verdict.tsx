@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Chip, Icon, type Shape, type Tone } from "../parts/icon";
 import { Button, Card, List, Progress, Section } from "../parts/parts";
 import { bytesText, entriesText, grouped } from "../text/numbers";
+import { fullWords } from "../text/dates";
 import { Name, visible } from "../text/names";
 import { keyId } from "../text/words";
 import type { Check, End, Job, Outcome, Witness } from "./job";
@@ -188,7 +189,7 @@ function verdictOf({ running, name, files }: VerdictProps): Verdict {
       text: visible(missing.text),
     };
   }
-  const received = new Date(running.started).toLocaleTimeString();
+  const received = fullWords(running.started);
   const open = [
     !held("key") && "whose key that is",
     !held("witness") && "whether others see the same",

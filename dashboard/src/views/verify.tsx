@@ -3,15 +3,27 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { headers } from "../api/client";
 import { useFound } from "../api/find";
+import { Ask } from "../parts/ask";
 import { Chooser } from "../parts/chooser";
 import { download } from "../parts/download";
 import { A, Button, Card, Notice, Table, Title } from "../parts/parts";
 import { urlOf } from "../prefix";
-import { askedDelta, go, keeping, ledgerAddress, place, setQuery, verifyAddress } from "../router";
+import {
+  askedDelta,
+  givenSize,
+  go,
+  keeping,
+  ledgerAddress,
+  place,
+  setQuery,
+  verifyAddress,
+} from "../router";
 import { fullName, Name, shortName } from "../text/names";
 import { checkedHere, everythingSeen, keepKeys, keepSeen, keptKeys } from "../verify/kept";
 import type { End } from "../verify/job";
 import { givenKeys, WITNESS_KEY } from "../verify/note";
+import { grouped } from "../text/numbers";
+import { givenOptions } from "./requests";
 import { Drop, KeysField, namesOf, useChecks, Verdict } from "../verify/verdict";
 
 export function Verify({ name }: { name?: string }) {
@@ -21,6 +33,8 @@ export function Verify({ name }: { name?: string }) {
   const keys = place.value.query.get("keys") ?? "";
   const given = givenKeys(keys).keys.map((key) => key.text);
   const delta = askedDelta();
+  const size = givenSize();
+  const method = givenOptions()?.method;
   useEffect(() => setFiles(undefined), [name]);
   // Anew for every key that is given or kept.
   const job = useMemo(() => {
@@ -28,8 +42,8 @@ export function Verify({ name }: { name?: string }) {
     const base = { given, kept, seen: everythingSeen(), delta };
     if (files) return { ...base, files };
     const at = { base: location.origin + urlOf(""), headers: headers() };
-    return name ? { ...base, server: { ...at, ledger: name } } : undefined;
-  }, [name, files, tries, delta, given.join("\n"), keptKeys.value]);
+    return name ? { ...base, size, method, server: { ...at, ledger: name } } : undefined;
+  }, [name, files, tries, delta, size, method, given.join("\n"), keptKeys.value]);
   const running = useChecks(job, ({ size, key, registry }: End) => {
     keepSeen(registry.origin, { size: registry.size, root: registry.root, key });
     if (!files && name) checkedHere.set(name, size);
@@ -77,6 +91,21 @@ export function Verify({ name }: { name?: string }) {
         about={about}
         actions={job && <Button onClick={again}>Run again</Button>}
       />
+      {name && !files && <Ask shown={delta} total={end?.size ?? ""} />}
+      {name && !files && size && (
+        <Notice
+          shape="open"
+          tone="info"
+          title={`ε is recomputed of the first ${grouped(size)} entries`}
+          action={
+            <Button class="link" onClick={() => setQuery({ size: "" })}>
+              Of all
+            </Button>
+          }
+        >
+          All entries are checked: the signature is of all.
+        </Notice>
+      )}
       {!isSecureContext && (
         <Notice shape="attend" tone="warn" title="This page came over plain HTTP">
           Anybody between the server and you can change the page and its answers. Signatures are
