@@ -323,6 +323,10 @@ export const cases = {
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/activity?ledger=mine`);
       await says(tab, "This one does not.");
+      await tab.goto(`${server.base}/activity`);
+      await until(tab, () =>
+        /last heard \d+ \w+ 20\d\d[^\n]*\d\d:\d\d:\d\d \S+/.test(document.body.innerText),
+      );
       assert.equal(await tab.evaluate(() => document.querySelector("main form")), null);
       assert.deepEqual(trouble, []);
     },

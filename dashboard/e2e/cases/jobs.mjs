@@ -39,7 +39,7 @@ const JOBS = {
   "what does today's accountant say of all runs of 2025?": async ({ tab }) => {
     await tab.click("nav.views >> text=Recompute");
     await tab.fill("#asked", 'name:"-2025-"');
-    await says(tab, "marketing/churn-2025-08 and more.");
+    await says(tab, "marketing/churn-2025-08 and 4 others.");
     assert.ok(!/readmission/.test(await text(tab)), "it names those that fit alone");
     await tab.click("button[type=submit]");
     await until(tab, () => /^\/recompute\/.+/.test(location.pathname));
@@ -62,8 +62,11 @@ const JOBS = {
       await says(tab, of);
   },
   "how much of a budget is left?": async ({ tab }) => {
+    const row = await tab.innerText("table.lines tr:has-text('visits')");
+    assert.match(row, /1 open, 1 budget/); // as its view: a budget is no run
     await tab.click("table.lines >> text=visits");
     await says(tab, "of 8.000 is granted");
+    await says(tab, "1 run on this server");
     await says(tab, "visits-run");
   },
   "what differs between three runs?": async ({ tab }) => {

@@ -14,8 +14,9 @@ export function Time({ of: text, clock, day }: TimeProps) {
   const time = text ? Date.parse(text) : NaN;
   if (Number.isNaN(time)) return <span class="faint">not known</span>;
   const utc = new Date(time).toISOString().replace(".000Z", "Z");
+  // An age says nothing on paper: the style sheet prints the time behind it.
   return (
-    <time dateTime={utc} title={`${utc} (UTC)`}>
+    <time class={clock ? "" : "age"} dateTime={utc} title={`${utc} (UTC)`}>
       {clock ? clockWords(time, now.value) : ageWords(time, now.value, day ? dayWords : dateWords)}
     </time>
   );

@@ -29,6 +29,7 @@ import { urlOf } from "../prefix";
 import { ledgerAddress, place, setQuery } from "../router";
 import { Name, Names, shortName, visible } from "../text/names";
 import { entriesText, grouped, number } from "../text/numbers";
+import { fullWords } from "../text/dates";
 import { Time } from "../text/time";
 import { cosigners, keyId } from "../text/words";
 import { accessRequest } from "./requests";
@@ -314,7 +315,7 @@ function Overview() {
   const registry = useCall("AuditService/GetCheckpoint", {}, generation.value);
   const healthy = useHealth("/healthz");
   const ready = useHealth("/readyz");
-  const heard = lastHeard.value && new Date(lastHeard.value).toLocaleTimeString();
+  const heard = lastHeard.value && fullWords(lastHeard.value);
   return (
     <>
       <div class="two">

@@ -1,6 +1,11 @@
 // Who used our data, at what cost, and what must be acted on.
 import { everyPage, jsonAddress, signedIn } from "../api/client";
-import type { DatasetSummary, ListDatasetsResponse } from "../api/types";
+import type {
+  DatasetSummary,
+  Ledger,
+  ListDatasetsResponse,
+  ListLedgersResponse,
+} from "../api/types";
 import { useCall, useTask } from "../api/use_call";
 import { useEffect, useState } from "preact/hooks";
 import { generation } from "../live";
@@ -22,10 +27,20 @@ import { ALL } from "./requests";
 
 export const datasetsJson = () => jsonAddress("LedgerService/ListDatasets", ALL);
 
-function runsText({ ledgerCount, openCount }: DatasetSummary): string {
-  const open = number(openCount);
-  const sealed = number(ledgerCount) - open;
-  const parts = [sealed && `${grouped(sealed)} sealed`, open && `${grouped(open)} open`];
+// A budget is a ledger over its data set, and no run.
+interface Row extends DatasetSummary {
+  budgets: Ledger[];
+}
+const isOpen = ({ state }: Ledger) => state !== "SEALED";
+const runsOf = ({ ledgerCount, budgets }: Row) => number(ledgerCount) - budgets.length;
+function runsText(row: Row): string {
+  const open = number(row.openCount) - row.budgets.filter(isOpen).length;
+  const sealed = runsOf(row) - open;
+  const parts = [
+    sealed && `${grouped(sealed)} sealed`,
+    open && `${grouped(open)} open`,
+    row.budgets.length && plural(row.budgets.length, "budget"),
+  ];
   return parts.filter(Boolean).join(", ") || "none";
 }
 
@@ -33,8 +48,9 @@ const termsOf = (dataset: DatasetSummary): Terms => {
   const { delta = 0, unitsOfPrivacy: unit = [], adjacencies = [], regime } = dataset;
   return { delta, unit, adjacency: adjacencies.length === 1 ? adjacencies[0] : undefined, regime };
 };
-function Together({ of: dataset }: { of: DatasetSummary }) {
-  const { epsilon, largest, ledgerCount } = dataset;
+function Together({ of: dataset }: { of: Row }) {
+  const { epsilon, largest, budgets } = dataset;
+  const ofRun = !budgets.some(({ name }) => name === largest?.ledger);
   if (epsilon) return <EpsilonLine epsilon={epsilon} terms={termsOf(dataset)} whom={false} />;
   const refusal = refusalOf(dataset);
   if (!refusal) return <span class="faint">being worked out</span>;
@@ -42,7 +58,7 @@ function Together({ of: dataset }: { of: DatasetSummary }) {
   return (
     <span title={why}>
       <strong class="muted">No total</strong>
-      {largest?.epsilon && number(ledgerCount) > 1 && (
+      {largest?.epsilon && ofRun && runsOf(dataset) > 1 && (
         <>
           ; largest single run with a bound{" "}
           <EpsilonWords epsilon={largest.epsilon} delta={largest.delta} />
@@ -81,7 +97,7 @@ function State({ of: dataset }: { of: DatasetSummary }) {
   );
 }
 
-const cells = (dataset: DatasetSummary) => [
+const cells = (dataset: Row) => [
   <A href={datasetAddress(dataset.name)}>
     <Name of={dataset.name} />
   </A>,
@@ -95,19 +111,20 @@ const cells = (dataset: DatasetSummary) => [
 // Of each order that the address may ask for, what is compared.
 const weight = (one: DatasetSummary) =>
   number(one.refusedCount) ? 0 : refusalOf(one) || number(one.conflictCount) ? 1 : 2;
-const ORDERS: Orders<DatasetSummary> = {
+const ORDERS: Orders<Row> = {
   attention: weight,
   name: ({ name }) => name,
-  runs: ({ ledgerCount }) => number(ledgerCount),
+  runs: runsOf,
   unit: ({ unitsOfPrivacy: units = [] }) => units.join(),
   epsilon: ({ epsilon }) => epsilon && upper(epsilon),
   last: ({ lastEntryTime }) => lastEntryTime,
 };
-const csvRow = (one: DatasetSummary) => ({
+const csvRow = (one: Row) => ({
   dataset: one.name,
   units_of_privacy: (one.unitsOfPrivacy ?? []).join("; "),
   adjacencies: (one.adjacencies ?? []).join("; "),
   ledgers: one.ledgerCount ?? "0",
+  budgets: one.budgets.length,
   open: one.openCount ?? "0",
   epsilon_lower: one.epsilon && (one.epsilon.lower ?? 0),
   epsilon_upper: one.epsilon && (one.epsilon.upper ?? 0),
@@ -130,7 +147,15 @@ export function Datasets() {
       const found: DatasetSummary[] = [];
       const take = ({ datasets = [] }: ListDatasetsResponse) => found.push(...datasets);
       await everyPage("LedgerService/ListDatasets", ALL, take, signal);
-      return found.filter((one) => !isOwnDataset(one.name));
+      const budgets: Ledger[] = [];
+      const takeBudgets = ({ ledgers = [] }: ListLedgersResponse) => budgets.push(...ledgers);
+      const request = { ...ALL, filter: "kind = BUDGET" };
+      await everyPage("LedgerService/ListLedgers", request, takeBudgets, signal);
+      const over = (name: string | undefined) => (ledger: Ledger) =>
+        ledger.declaration?.dataset === name;
+      return found
+        .filter((one) => !isOwnDataset(one.name))
+        .map((one): Row => ({ ...one, budgets: budgets.filter(over(one.name)) }));
     },
     [version, signedIn.value],
   );
