@@ -50,9 +50,26 @@ export const cases = {
       const cut = "table.access td[data-label=What] .line";
       const whole = await tab.evaluate((cut) => {
         const cell = document.querySelector(cut);
-        cell.closest("table").style.width = "200px";
+        cell.closest("table").style.width = "480px";
         return cell.innerText;
       }, cut);
+      // When it was is whole on a narrower screen, and rows stay low on a telephone.
+      for (const width of [1024, 768, 360]) {
+        await tab.setViewportSize({ width, height: 900 });
+        const { cut, highest } = await tab.evaluate(() => {
+          document.querySelector("table.access").style.width = "";
+          const when = [...document.querySelectorAll("table.access td[data-label=When] .line")];
+          const rows = [...document.querySelectorAll("table.access tbody tr")];
+          return {
+            cut: when.filter((one) => one.scrollWidth > one.clientWidth).length,
+            highest: Math.max(...rows.map((row) => row.offsetHeight)),
+          };
+        });
+        assert.equal(cut, 0, `at ${width}`);
+        assert.ok(highest <= (width > 760 ? 41 : 140), `${highest} px at ${width}`);
+      }
+      await tab.setViewportSize({ width: 1280, height: 900 });
+      await tab.evaluate(() => (document.querySelector("table.access").style.width = "480px"));
       await tab.mouse.move(0, 0); // it may be there since the click on "Sign in"
       await tab.hover(cut);
       await until(tab, ([cut, whole]) => document.querySelector(cut).title === whole, [cut, whole]);
@@ -102,6 +119,45 @@ export const cases = {
         assert.ok(wide <= room, `${wide} in ${room} at ${width}`);
         assert.deepEqual(trouble, []);
       }
+    },
+  ),
+
+  // At 1280 pixels the names of six runs read alike, and at 768 no state was to be seen.
+  "runs are told apart by their names, and a narrow screen shows their states": onServer(
+    { filled: false },
+    async ({ server, browser }) => {
+      const names = [1, 2, 3].flatMap((version) => [
+        `projects/health/ledgers/readmission-risk-v${version}`,
+        `projects/health/ledgers/readmission-risk-of-all-hospitals-v${version}`,
+      ]);
+      for (const name of names) {
+        const free = { planIndependent: true };
+        await create(server, name, declared(`clinic-${name.slice(25)}`, "patient", free));
+        await append(server, name, [gaussian(2)]);
+      }
+      for (const width of [1280, 1024, 768])
+        for (const path of ["ledgers", ""]) {
+          const { page: tab, context } = await openPage(browser, { width });
+          await tab.goto(`${server.base}/${path}`);
+          await until(tab, () => document.querySelectorAll("table.lines .chip").length === 6);
+          await settled(tab);
+          const { seen, cut, hidden } = await tab.evaluate(() => {
+            const main = [...document.querySelectorAll("table.lines td.main .line")];
+            const { right } = document
+              .querySelector("table.lines")
+              .parentElement.getBoundingClientRect();
+            return {
+              seen: main.map((one) => one.innerText),
+              cut: main.filter((one) => one.scrollWidth > one.clientWidth).length,
+              hidden: [...document.querySelectorAll("table.lines .chip")].filter(
+                (one) => one.getBoundingClientRect().right > right,
+              ).length,
+            };
+          });
+          assert.equal(new Set(seen).size, 6, seen.join());
+          assert.deepEqual({ cut, hidden }, { cut: 0, hidden: 0 }, `/${path} at ${width}`);
+          await context.close();
+        }
     },
   ),
 

@@ -16,10 +16,15 @@ export function cut(text: string, longest = LONGEST): string {
   return `${letters.slice(0, half).join("")}…${letters.slice(-half).join("")}`;
 }
 
-export function Name({ of: text, whole }: { of: string | undefined; whole?: boolean }) {
+interface NameProps {
+  of: string | undefined;
+  whole?: boolean;
+  longest?: number; // else LONGEST
+}
+export function Name({ of: text, whole, longest }: NameProps) {
   const seen = visible(text).replace(BLANK_ENDS, (blanks) => [...blanks].map(asCode).join(""));
   if (!seen) return <span class="faint">no name</span>;
-  const short = whole ? seen : cut(seen);
+  const short = whole ? seen : cut(seen, longest);
   return <bdi title={short === seen ? undefined : seen}>{short}</bdi>;
 }
 

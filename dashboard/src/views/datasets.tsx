@@ -97,15 +97,16 @@ function State({ of: dataset }: { of: DatasetSummary }) {
   );
 }
 
+const LONGEST_NAME = 24; // what its column has room for
 const cells = (dataset: Row) => [
   <A href={datasetAddress(dataset.name)}>
-    <Name of={dataset.name} />
+    <Name of={dataset.name} longest={LONGEST_NAME} />
   </A>,
+  <State of={dataset} />,
   runsText(dataset),
   <Protects of={termsOf(dataset)} />,
   <Together of={dataset} />,
   <Time of={dataset.lastEntryTime} day />,
-  <State of={dataset} />,
 ];
 
 // Of each order that the address may ask for, what is compared.
@@ -216,15 +217,15 @@ export function Datasets() {
           <Table
             class="lines"
             columns={[
-              { ...sorted("Data set", "name", "attention"), class: "main", width: 180 },
+              { ...sorted("Data set", "name", "attention"), class: "main", width: 200 },
+              { ...sorted("State", "attention", "attention"), width: 110 },
               { ...sorted("Runs", "runs", "attention"), width: 115 },
               { ...sorted("Unit and neighbours", "unit", "attention"), width: 195 },
               {
                 ...sorted("All runs together, if all is seen", "epsilon", "attention"),
-                width: 410,
+                width: 390,
               },
               { ...sorted("Last entry", "last", "attention"), width: 112 },
-              { ...sorted("State", "attention", "attention"), width: 110 },
             ]}
             rows={inOrder(datasets, ORDERS, "attention").map((one) => ({
               key: one.name,

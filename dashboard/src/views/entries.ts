@@ -18,6 +18,7 @@ export interface Run {
   scheme: SamplingScheme | null; // null: not sampled
   queries: SumQuery[];
   mechanism: string;
+  noise?: number; // the multiplier of a mechanism that has one
   late: boolean;
   key: string;
 }
@@ -36,10 +37,16 @@ export function noiseMultiplier(queries: SumQuery[]): number {
 const quoted = (text: string | undefined) => `“${cut(visible(text), 90)}”`;
 type Words = [kind: string, what: string];
 
-function mechanismWords(event: MechanismEvent): string {
+// What a mechanism says of its noise, as of rounds; undefined: it has other parameters.
+function mechanismNoise(event: MechanismEvent): number | undefined {
+  const [, inner = {}] = Object.entries(event).find(([name]) => name !== "count") ?? [];
+  const { noiseMultiplier } = inner as { noiseMultiplier?: number };
+  return noiseMultiplier;
+}
+function mechanismWords(event: MechanismEvent, without = ""): string {
   const [kind, inner] = Object.entries(event).find(([name]) => name !== "count") ?? ["unknown", {}];
   const numbers = Object.entries(inner as object)
-    .filter(([, value]) => typeof value === "number")
+    .filter(([name, value]) => typeof value === "number" && name !== without)
     .map(([name, value]) => `${spaced(name)} ${textNear(value)}`);
   const times = number(event.count);
   return [spaced(kind), ...numbers, times > 1 && `${grouped(times)} times`]
@@ -191,7 +198,9 @@ export class Grouping {
       this.put(start({ rounds: number(count), scheme, queries }));
     } else if (mechanism) {
       const count = Math.max(1, number(mechanism.count));
-      this.put(start({ rounds: count, mechanism: mechanismWords(mechanism) }));
+      const noise = mechanismNoise(mechanism);
+      const words = mechanismWords(mechanism, "noiseMultiplier"); // it has a column
+      this.put(start({ rounds: count, mechanism: words, noise }));
     }
     if (!isSpecial(entry)) return;
     const { kind, what } = entryWords(entry);
@@ -206,7 +215,7 @@ export class Grouping {
     // Epoch numbers and the like differ by round; what a reader compares is the scheme and the
     // noise.
     const scheme = run.scheme && schemeWords(run.scheme).text;
-    run.key = JSON.stringify([run.writer, run.late, scheme, run.queries, run.mechanism]);
+    run.key = JSON.stringify([run.writer, run.late, scheme, run.queries, run.mechanism, run.noise]);
     const last = this.runs.at(-1);
     const next = last && (last.first < 0 ? -1 : last.first + last.rounds); // round
     if (last?.key === run.key && next === run.first && (run.first >= 0 || run.mechanism)) {

@@ -29,27 +29,34 @@ const spentOf = ({ summary }: Row) => {
   if (!summary?.spending) return none;
   return `${textUp(number(spent))} of ${textNear(number(budget ? granted : bound))}`;
 };
+// A ledger's state stands before what a narrow screen has no room for.
 export const LEDGER_COLUMNS: Record<string, LedgerColumn> = {
   epsilon: {
     label: "Cost",
     head: "Cost of what was recorded",
     field: "epsilon",
-    width: 285,
+    width: 272,
     cell: ({ ledger, summary }, shown) => (
       <SummaryLine summary={summary} ledger={ledger} whom={!shown.includes("whom")} />
     ),
+  },
+  state: {
+    label: "State",
+    field: "state",
+    width: 164,
+    cell: ({ ledger, summary }) => <StateLine ledger={ledger} summary={summary} />,
   },
   whom: {
     label: "Protects",
     head: "Unit and neighbours",
     field: "unit",
-    width: 195,
+    width: 190,
     cell: ({ ledger, summary }) => <Protects of={summaryTerms(summary, ledger)} />,
   },
   dataset: {
     label: "Data set",
     field: "dataset",
-    width: 125,
+    width: 120,
     cell: ({ ledger: { declaration } }) => (
       <A class="quiet" href={datasetAddress(declaration?.dataset)}>
         <Name of={declaration?.dataset} />
@@ -59,19 +66,13 @@ export const LEDGER_COLUMNS: Record<string, LedgerColumn> = {
   rounds: {
     label: "Rounds",
     field: "rounds",
-    width: 108,
+    width: 100,
     cell: ({ ledger, summary }) => roundsText(ledger, summary),
-  },
-  state: {
-    label: "State",
-    field: "state",
-    width: 176,
-    cell: ({ ledger, summary }) => <StateLine ledger={ledger} summary={summary} />,
   },
   last: {
     label: "Last entry",
     field: "last_entry_time",
-    width: 108,
+    width: 106,
     cell: ({ summary }) =>
       summary?.lastEntryTime ? <Time of={summary.lastEntryTime} day /> : <>none yet</>,
   },
@@ -142,7 +143,7 @@ export const LEDGER_COLUMNS: Record<string, LedgerColumn> = {
     cell: ({ summary }) => summary?.version ?? none,
   },
 };
-const USUAL = ["epsilon", "whom", "dataset", "rounds", "state", "last"];
+const USUAL = ["epsilon", "state", "whom", "dataset", "rounds", "last"];
 
 export function shownColumns(): string[] {
   const asked = place.value.query.get("columns")?.split(",");

@@ -122,6 +122,8 @@ export function inOrder<T>(rows: T[], orders: Orders<T>, usual: string): T[] {
   });
 }
 
+// What its column has room for: names of runs differ at their ends, which are not cut off.
+const LONGEST_NAME = 28;
 interface TableProps {
   rows: Row[];
   without?: string; // a column
@@ -149,7 +151,7 @@ export function LedgerTable({ rows, without, chosen, choose }: TableProps) {
       class="lines"
       columns={[
         ...(chosen ? [compare] : []),
-        { ...sorted("Ledger", "name"), class: "main", width: 180 },
+        { ...sorted("Ledger", "name"), class: "main", width: 222 },
         ...columns,
       ]}
       rows={rows.map((row) => ({
@@ -157,7 +159,7 @@ export function LedgerTable({ rows, without, chosen, choose }: TableProps) {
         cells: [
           ...(chosen ? [check(row.ledger.name)] : []),
           <A href={ledgerAddress(row.ledger.name)}>
-            <Name of={shortName(row.ledger.name)} />
+            <Name of={shortName(row.ledger.name)} longest={LONGEST_NAME} />
           </A>,
           ...names.map((name) => LEDGER_COLUMNS[name].cell(row, names)),
         ],

@@ -21,7 +21,7 @@ const releasedOf = ({ mechanism, queries }: Run) =>
   mechanism || queries.map(({ group }) => `“${visible(group)}”`).join(", ") || "nothing yet";
 const kindsOf = ({ queries }: Run) =>
   [...new Set(queries.map((query) => noiseWords(query.noise)))].join(", ");
-const noiseOf = ({ queries }: Run) => (queries.length ? noiseMultiplier(queries) : undefined);
+const noiseOf = ({ queries, noise }: Run) => (queries.length ? noiseMultiplier(queries) : noise);
 
 const csvRow = (run: Run) => ({
   first_round: run.first < 0 ? "" : run.first,
