@@ -37,7 +37,8 @@ absl::StatusOr<ResolvedQuestion> AskOdometer(const Subject& subject,
   details.add_assumptions(
       "ODOMETER: the number bounds the runs that happened: with a probability of at least 1 - "
       "delta over their own outputs, the privacy loss of all that these ledgers released was at "
-      "most epsilon at every time so far, whatever their plans depended on and in whatever order "
+      "most epsilon at every time so far, whatever outputs their plans depended on and in whatever "
+      "order "
       "their rounds came");
   details.add_assumptions(
       "ODOMETER: the number that was asked at, delta or epsilon, was chosen without looking at "

@@ -94,9 +94,10 @@ std::string Doubts(const v1::AnswerDetails& details) {
   }
   std::string doubts;
   if (is_corrected) {
-    doubts +=
-        "The record is corrected: some entries are said to be wrong, and what follows is of the "
-        "entries as they were written. ";
+    doubts += absl::StrCat(
+        "The record is corrected: some entries are said to be wrong; the number is of them as they "
+        "were written, and may ",
+        details.regime() == v1::FILTER ? "not hold. " : "be too small. ");
   }
   if (is_short) {
     doubts += details.regime() == v1::FILTER
@@ -122,8 +123,8 @@ constexpr char kIfTrue[] =
     " It holds if what the answer assumes is so; if the events are true and leave out no use of "
     "the data that their outputs rest on; ";
 constexpr char kIfDrawn[] =
-    "if noise and samples are set before their round or epoch releases anything, drawn at random "
-    "as the events say and kept secret";
+    "if noise and samples are set before their round or epoch releases anything, drawn anew at "
+    "random as the events say and kept secret";
 
 std::string WhatOdometersSay(const Protected& of, Asked asked) {
   const bool of_delta = asked == Asked::kDelta;
@@ -137,7 +138,8 @@ std::string WhatOdometersSay(const Protected& of, Asked asked) {
       of.truth, " by a factor ",
       of_delta ? "above e^epsilon at a time at which this delta is at most d."
                : "of at most e^epsilon, at every time so far.",
-      kIfTrue, "and ", kIfDrawn, ".");
+      kIfTrue, kIfDrawn, "; and if sampling, noise and stopping depend on ", of.that,
+      " through outputs alone.");
 }
 
 std::string SeenIn(Asked asked) {
@@ -155,15 +157,18 @@ std::string SeenIn(Asked asked) {
 std::string WhatPlansSay(const Protected& of, bool is_filter, Asked asked) {
   return absl::StrCat(
       "Differential privacy of ", of.who, ", against whoever sees ", SeenIn(asked),
-      ", whatever else they know. Of every set of outcomes, the probability ", of.with,
+      ", whatever they knew before. Of every set of outcomes, the probability ", of.with,
       " is at most e^epsilon times that ", of.without, ", plus delta",
       of.is_two_way ? ", and the other way round." : ".",
       is_filter ? " The number is what the declared filters allow, spent or not." : "", kIfTrue,
       kIfDrawn,
+      asked == Asked::kBestOfSearch
+          ? "; if the number of runs is drawn at random as it is stated and kept secret"
+          : "",
       is_filter
-          ? std::string("; and if the runs would have stopped before crossing a filter, whatever "
-                        "the outputs. What a round does may depend on outputs of earlier ones "
-                        "counted here.")
+          ? absl::StrCat("; if the runs would have stopped before crossing a filter, whatever the "
+                         "outputs; and if sampling, noise and stopping depend on ",
+                         of.that, " through outputs of earlier rounds counted here alone.")
           : absl::StrCat("; and if neither sampling, noise multipliers (or mechanisms) nor the "
                          "number of rounds depends on any outputs or on ",
                          of.that, "."));
@@ -198,7 +203,8 @@ std::string GuaranteeOf(const v1::AnswerDetails& details, double bound, Asked as
                       : regime == v1::ODOMETER ? " A loss above 10 is no useful bound."
                                                : " An epsilon above 10 bounds little of use.",
                       " It does not hide ", of->not_told,
-                      "what the data show of many together, or the data from whoever holds them.");
+                      "what other releases of the data show, what the data show of many together, "
+                      "or the data from whoever holds them.");
 }
 
 bool GivesOutWholeRecords(double delta, uint64_t records) {

@@ -43,11 +43,12 @@ std::string Question(const v1::AnswerDetails& details) {
   }
 }
 
-// Whom an alarm is rightly about.
-std::string Found(v1::Adjacency adjacency) {
-  return adjacency == v1::REPLACE_ONE ? "of those that have the value looked for"
-         : adjacency == v1::ZERO_OUT  ? "of those that contributed"
-                                      : "of those that are among them";
+// Whom an alarm is wrongly about, and whom rightly.
+std::pair<const char*, const char*> Alarmed(v1::Adjacency adjacency) {
+  if (adjacency == v1::REPLACE_ONE)
+    return {"with the other value", "with the value that is looked for"};
+  if (adjacency == v1::ZERO_OUT) return {"left blank", "that contributed"};
+  return {"that are not among them", "that are"};
 }
 
 // An odometer says nothing of chances before the runs; it bounds what their outputs are worth to
@@ -58,13 +59,13 @@ std::string OdometerWords(const v1::Statement::Answer& answer) {
            "10 leaves hardly a doubt.";
   }
   return absl::StrCat(
-      "Someone who sees all that was released, knows all other records, and held it for a coin "
-      "toss ",
+      "Someone who sees all that these entries released, knows all other records, and held it for "
+      "a coin toss ",
       Question(answer.details()), ", has reason to be sure of the truth by now to at most ",
       ChanceUp(AsChance(DivUp(1, AddDown(1, ExpDown(-answer.epsilon().upper()))))),
       ", but for a chance of ", StatedText(answer.delta()),
-      " that the runs' own randomness has shown more. Of runs that did not happen this says "
-      "nothing.");
+      " that the runs' own randomness has shown more: of a record, a delta and runs that were "
+      "chosen beforehand. Of runs that did not happen this says nothing.");
 }
 
 std::string PlanWords(const Facts& facts) {
@@ -72,15 +73,18 @@ std::string PlanWords(const Facts& facts) {
   const double upper = answer.epsilon().upper();
   const Attack attack =
       facts.profile.has_value() ? AttackOf(*facts.profile) : AttackOf(upper, answer.delta());
+  const auto [wrongly, rightly] = Alarmed(answer.details().adjacency());
   std::string words = absl::StrCat(
-      "Someone who sees all that was released, and knows all other records, guesses ",
-      Question(answer.details()), " rightly with a chance of at most ", ChanceUp(attack.success),
-      ", where a coin toss gives 50 %. At 1 false alarm in 100, such a guesser finds at most ",
-      InAHundred(attack.detection), " in 100 ", Found(answer.details().adjacency()), ".");
+      "If the guarantee holds, someone who sees all that these entries released, knows all other "
+      "records, and held it for a coin toss ",
+      Question(answer.details()), ", tells it rightly with a chance of at most ",
+      ChanceUp(attack.success), ". Raising a false alarm on 1 in 100 of those ", wrongly,
+      ", such a guesser finds on average at most ", InAHundred(attack.detection),
+      " in 100 of those ", rightly, ".");
   if (!facts.profile.has_value()) {
     words +=
-        " These chances follow from epsilon and delta alone, and are larger than they need "
-        "to be.";
+        " These chances follow from epsilon and delta alone, and may be larger than they "
+        "need be.";
   }
   if (answer.has_planned_epsilon()) {
     absl::StrAppend(&words,
@@ -133,7 +137,7 @@ std::string AttackWords(const Facts& facts) {
   return absl::StrCat(
       questions::Doubts(answer.details()),
       !std::isfinite(answer.epsilon().upper())
-          ? "There is no bound on what an attacker can learn from what was released."
+          ? "No bound is known at this delta on what an attacker can learn from what was released."
       : IsOdometer(answer) ? OdometerWords(answer)
                            : PlanWords(facts),
       delta.empty() ? "" : absl::StrCat(" The ", delta, "."));

@@ -267,13 +267,13 @@ TEST_F(StatementTest, HeadSaysWhatSpeaksAgainstTheNumber) {
   EXPECT_THAT(statement_.answer().in_words(),
               HasSubstr("The delta is large: 0.6 times 1/n for the 60000 records"));
   EXPECT_THAT(statement_.answer().in_words(), StartsWith("The record is corrected: "));
-  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("guesses whether a record"));
+  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("for a coin toss whether a record"));
   v1::AppendBatchRequest raw = Batch(kOne, "w", "raw");
   raw.set_writer_position(2);
   raw.add_entries()->mutable_event()->mutable_mechanism()->mutable_non_private();
   running_.Append(raw);
   MustAsk(kAskOne);
-  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("There is no bound on what an attacker"));
+  EXPECT_THAT(statement_.answer().in_words(), HasSubstr("No bound is known at this delta on what"));
   EXPECT_THAT(statement_.markdown(), HasSubstr("No ε is finite at δ = 1e-5"));
   EXPECT_EQ(Field("dp_setting").value(), "none: there is no guarantee");
   EXPECT_THAT(statement_.html(), Not(HasSubstr("ε ≤")));
@@ -399,10 +399,10 @@ TEST_F(StatementTest, OfADataSetCountsAsPeopleDo) {
 TEST_F(StatementTest, SpeaksOfAsManyRecordsAsItWasAskedFor) {
   const std::vector<std::pair<v1::Adjacency, std::string>> cases = {
       {v1::ADD_OR_REMOVE_ONE,
-       "guesses whether up to 3 records that belong together are among the data rightly"},
+       "toss whether up to 3 records that belong together are among the data, tells it rightly"},
       {v1::ZERO_OUT,
-       "guesses whether up to 3 records that belong together contributed or were left "
-       "blank rightly"}};
+       "toss whether up to 3 records that belong together contributed or were left "
+       "blank, tells it rightly"}};
   for (const auto& [adjacency, words] : cases) {
     const std::string name = absl::StrCat("projects/p/ledgers/of-", adjacency);
     Make(name, 10,
@@ -530,12 +530,13 @@ TEST(StatementWords, AttackIsAboutWhatNeighboursDifferIn) {
   const struct {
     v1::Adjacency adjacency;
     const char *question, *found;
-  } rows[] = {{v1::ADD_OR_REMOVE_ONE, "guesses whether a record is among the data rightly",
-               "in 100 of those that are among them."},
-              {v1::REPLACE_ONE, "guesses which of two values a record has rightly",
-               "in 100 of those that have the value looked for."},
-              {v1::ZERO_OUT, "guesses whether a record contributed or was left blank rightly",
-               "in 100 of those that contributed."}};
+  } rows[] = {
+      {v1::ADD_OR_REMOVE_ONE, "toss whether a record is among the data, tells it rightly",
+       "in 100 of those that are not among them, such a guesser"},
+      {v1::REPLACE_ONE, "toss which of two values a record has, tells it rightly",
+       "in 100 of those with the value that is looked for."},
+      {v1::ZERO_OUT, "toss whether a record contributed or was left blank, tells it rightly",
+       "in 100 of those that contributed."}};
   for (const auto& row : rows) {
     statement::Facts facts;
     facts.answer.mutable_epsilon()->set_upper(1);

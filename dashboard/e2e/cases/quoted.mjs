@@ -30,7 +30,7 @@ export const cases = {
       await says(
         "ads/raw-dump",
         [/ε has no bound/, /No guarantee: no finite epsilon is known at this delta/],
-        [/protects/, /Differential privacy of/, /guesses rightly/],
+        [/protects/, /Differential privacy of/, /tells it rightly/],
       );
       // A mechanism's noise once stood beside a column that said it had none.
       await says("risk/report", [
@@ -43,7 +43,7 @@ export const cases = {
       await says(
         "health/readmission-risk-v5",
         [
-          /which of two values one given patient has, guesses/,
+          /which of two values one given patient has, tells it rightly/,
           /It does not hide how many units there are and what that tells of who is in the data/,
         ],
         [/was in the data/, /among them/],
@@ -125,7 +125,7 @@ export const cases = {
     await says(tab, "What an attacker gains is still being worked out");
     await until(tab, () => document.querySelector(".epsilon"));
     answer.words();
-    await says(tab, "guesses rightly with a chance of at most");
+    await says(tab, "tells it rightly with a chance of at most");
     assert.doesNotMatch(await text(tab), /being worked out|As one Gaussian/);
     answer.mu(); // which takes the longest, and holds up nothing else
     await says(tab, "As one Gaussian: μ at most");

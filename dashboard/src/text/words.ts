@@ -38,22 +38,25 @@ export const adjacencyWords = among({
 export function attackWords(
   adjacency: string | undefined,
   unit: string,
-): { unknown: string; found: string } | undefined {
+): { unknown: string; falsely: string; rightly: string } | undefined {
   switch (adjacency) {
     case "ADD_OR_REMOVE_ONE":
       return {
         unknown: `whether one given ${unit} was in the data`,
-        found: "of those who were in",
+        falsely: "who were not in",
+        rightly: "who were",
       };
     case "REPLACE_ONE":
       return {
         unknown: `which of two values one given ${unit} has`,
-        found: "of those who have the value that they look for",
+        falsely: "with the other value",
+        rightly: "with the value that they look for",
       };
     case "ZERO_OUT":
       return {
         unknown: `whether one given ${unit} contributed or was left blank`,
-        found: "of those who contributed",
+        falsely: "left blank",
+        rightly: "who contributed",
       };
     default:
       return undefined;

@@ -59,12 +59,13 @@ function PlainWords({ request, of: answer, unit, size }: PlainWordsProps) {
   return (
     <div class="plain-words">
       <p>
-        Someone who sees all that was released, and knows everything but {words.unknown}, guesses
-        rightly with a chance of at most <strong>{percentUp(chances.success)}</strong>, where a coin
-        toss gives 50 %. If they accept 1 false alarm in 100, they find at most{" "}
-        <strong>{textUp(chances.found * 100)} in 100</strong> {words.found}.
+        If the guarantee holds, someone who sees all that these entries released, knows all other
+        records, and held it for a coin toss {words.unknown}, tells it rightly with a chance of at
+        most <strong>{percentUp(chances.success)}</strong>. Raising a false alarm on 1 in 100 of
+        those {words.falsely}, they find on average at most{" "}
+        <strong>{textUp(chances.found * 100)} in 100</strong> of those {words.rightly}.
         {isOfFilter &&
-          " These chances follow from ε and δ alone, and are larger than they need to be."}
+          " These chances follow from ε and δ alone, and may be larger than they need be."}
       </p>
       {gaussianFit?.mu && Number.isFinite(mu) && (
         <p class="faint">
