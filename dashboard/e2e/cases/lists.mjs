@@ -71,7 +71,7 @@ export const cases = {
       assert.equal((await cells(tab, "Entries"))[0], "2");
       await tab.keyboard.press("Escape");
       const address = tab.url();
-      assert.match(address, /columns=epsilon%2Cdataset%2Crounds%2Cstate%2Clast%2Csize/);
+      assert.match(address, /columns=epsilon%2Cstate%2Cdataset%2Crounds%2Clast%2Csize/);
       // The address is the view, for another reader too.
       const other = await openPage(browser);
       await other.page.goto(address);
@@ -218,7 +218,7 @@ export const cases = {
       await rowsAre(tab, 4 + datasetsOf(others));
       assert.ok((await text(tab)).includes(countsOf(RUNS, others)));
       await tab.click("text=The server’s own ledgers");
-      await until(tab, () => /recomputations\//.test(document.body.innerText));
+      await until(tab, () => /recomputa/.test(document.body.innerText));
       assert.doesNotMatch(await text(tab), /run-0/);
       await tab.goto(`${server.base}/dataset?name=set-1`);
       await rowsAre(tab, RUNS / 4);

@@ -25,6 +25,22 @@ export const Button = (props: JSX.ButtonHTMLAttributes<HTMLButtonElement>) => (
   <button type="button" class="button" {...props} />
 );
 
+// Nothing where the browser has no clipboard.
+export function Copy({ of: text }: { of: string }) {
+  const [copied, setCopied] = useState("");
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setCopied(text),
+      () => setCopied(""),
+    );
+  if (!isSecureContext) return null;
+  return (
+    <Button class="link" onClick={copy}>
+      {copied === text ? "Copied" : "Copy"}
+    </Button>
+  );
+}
+
 export function Title({
   trail,
   title,

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { downloadCsv } from "../parts/download";
 import { Chip, Icon, type Shape, type Tone } from "../parts/icon";
 import { Button, Card, List, Progress, Section } from "../parts/parts";
 import { bytesText, entriesText, grouped } from "../text/numbers";
@@ -125,6 +126,16 @@ const CheckRow = ({ of: check }: { of: Check }) => (
   </div>
 );
 
+const csvRow = ({ of, id, title, outcome, text, expected, found }: Check) => ({
+  file: of,
+  check: id,
+  title,
+  outcome,
+  text,
+  signed: expected,
+  found,
+});
+
 interface VerdictProps {
   running: Running;
   name: string;
@@ -242,7 +253,21 @@ export function Verdict(props: VerdictProps) {
         {actions && <div class="actions">{actions}</div>}
       </section>
       {checks.length > 0 && (
-        <Section title="Checks" side={sums.filter(Boolean).join(" · ")}>
+        <Section
+          title="Checks"
+          side={
+            <>
+              {sums.filter(Boolean).join(" · ")}
+              <Button
+                class="link"
+                disabled={!over}
+                onClick={() => downloadCsv(`checks-${props.name}`, checks.map(csvRow))}
+              >
+                CSV
+              </Button>
+            </>
+          }
+        >
           <CheckRows of={checks} />
         </Section>
       )}
@@ -262,11 +287,8 @@ export function Verdict(props: VerdictProps) {
                 held("witness") && "A witness that you trust saw the same registry.",
                 held("budget") &&
                   "The budget was kept: it was checked here, as a server checks it.",
-                !files
-                  ? `${entriesText(end.size)} and no others make up the ledger at this checkpoint.`
-                  : `Its readable copies (README, events.jsonl${
-                      held("cost") ? "" : ", statement.json"
-                    }) were not compared: nobody signs them.`,
+                !files &&
+                  `${entriesText(end.size)} and no others make up the ledger at this checkpoint.`,
               ]}
             />
           </Card>
@@ -287,6 +309,10 @@ export function Verdict(props: VerdictProps) {
                   </>
                 ),
                 shows,
+                files > 0 &&
+                  `What its readable copies (README, events.jsonl${
+                    held("cost") ? "" : ", statement.json"
+                  }) say: nobody signs them, and they were not compared.`,
                 "That the trainer recorded all it did, and did what it recorded.",
               ]}
             />

@@ -14,7 +14,7 @@ import { EpsilonCell, epsilonText, termsOf, upper } from "../parts/epsilon";
 import { A, Button, Failed, Loading } from "../parts/parts";
 import { generation } from "../live";
 import { askedDelta, ledgerAddress, setQuery } from "../router";
-import { fullName, Name, shortName, visible } from "../text/names";
+import { fullName, Name, Names, shortName, visible } from "../text/names";
 import { grouped, number, textNear } from "../text/numbers";
 import {
   adjacencyWords,
@@ -56,12 +56,13 @@ const NONE = "–";
 // What speaks against a number, in words.
 function doubtsOf({ summary, answer }: Found): Record<string, string> {
   const { ledgers: [of] = [], warnings = [] } = answer?.details ?? {};
+  const unwarned = number(answer?.details?.population) ? "no warning" : "n is not stated";
   const counted = (count: string | number | undefined) => (number(count) ? grouped(count) : "none");
   return {
     Corrections: summary || of ? counted(summary?.corrections ?? of?.corrections?.length) : NONE,
     "Refused batches": summary ? counted(summary.conflicts) : NONE,
     "Releases that may be missing": of ? counted(of.missingCount) : NONE,
-    "δ against 1/n": answer ? visible(warnings.find(isOfDelta) ?? "no warning") : NONE,
+    "δ against 1/n": answer ? visible(warnings.find(isOfDelta) ?? unwarned) : NONE,
   };
 }
 // The rows, in words: of a ledger if there is one, and of the answer about it.
@@ -174,7 +175,8 @@ function Add({ add }: { add: (name: string) => void }) {
 export function Compare({ names }: { names: string }) {
   const [all, setAll] = useState(false); // rows, the same ones too
   const delta = askedDelta();
-  const chosen = names.split(",").filter(Boolean).slice(0, MOST).map(fullName);
+  const asked = names.split(",").filter(Boolean).map(fullName);
+  const chosen = asked.slice(0, MOST);
   const [lost, setLost] = useState(false);
   const method = givenOptions()?.method;
   // Asked again, where the server could not be reached, when it is heard of.
@@ -217,6 +219,12 @@ export function Compare({ names }: { names: string }) {
   return (
     <Dialog drawer title={`Compare ${chosen.length} ledgers`} close={() => setQuery({ open: "" })}>
       <Ask shown={delta} />
+      {asked.length > MOST && (
+        <p class="bar-note">
+          The address names {asked.length} ledgers. The first {MOST} are compared; not shown:{" "}
+          <Names of={asked.slice(MOST).map(shortName)} />.
+        </p>
+      )}
       {!found && <Loading what="the ledgers" />}
       {terms.size > 1 && (
         <p class="bar-note">

@@ -6,7 +6,7 @@ import { useCall } from "../api/use_call";
 import { changed, generation } from "../live";
 import { Chip } from "../parts/icon";
 import { StateChips } from "../parts/ledger_state";
-import { A, Awaited, Button, Failed, Notice, Title } from "../parts/parts";
+import { A, Awaited, Button, Copy, Failed, Notice, Title } from "../parts/parts";
 import { serverName } from "../prefix";
 import {
   askedDelta,
@@ -76,6 +76,8 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
     refusal: cost.error?.code === "failed_precondition" ? {} : undefined,
     epsilon: cost.data?.epsilon,
   };
+  const token = signedIn.value ? " --token-file FILE" : "";
+  const exporting = `dpledger ledger export ${name} --server ${serverName()}${token}`;
   const showAll = (
     <Button class="link" onClick={() => setQuery({ size: "" })}>
       Show all
@@ -136,11 +138,7 @@ export function Ledger({ name, entry }: { name: string; entry?: string }) {
           <Runs of={runs} read={read} done={done} size={size} file={short} />
           <EntryList ledger={name} size={size} entry={entry} />
           <p class="footnote">
-            A bundle to keep and to check anywhere:{" "}
-            <code>
-              dpledger ledger export {name} --server {serverName()}
-              {signedIn.value && " --token-file FILE"}
-            </code>
+            A bundle to keep and to check anywhere: <code>{exporting}</code> <Copy of={exporting} />
           </p>
         </div>
         <Aside ledger={data} details={cost.data?.details} specials={specials} />

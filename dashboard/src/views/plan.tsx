@@ -16,7 +16,7 @@ import { useCall } from "../api/use_call";
 import { Chooser } from "../parts/chooser";
 import { Dialog } from "../parts/dialog";
 import { EpsilonBlock, Number_, termsOf } from "../parts/epsilon";
-import { Button, Failed, Loading } from "../parts/parts";
+import { Button, Copy, Failed, Loading } from "../parts/parts";
 import { urlOf } from "../prefix";
 import { place, setQuery } from "../router";
 import { fullName, Name } from "../text/names";
@@ -112,14 +112,8 @@ function given(): { inputs: Inputs; asked: boolean } {
 // The question as code, to be copied.
 function Code({ of: code }: { of: Record<string, string> }) {
   const [chosen, setShown] = useState("");
-  const [copied, setCopied] = useState("");
   const shown = chosen in code ? chosen : Object.keys(code)[0];
   const text = code[shown];
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => setCopied(text),
-      () => setCopied(""),
-    );
   return (
     <>
       <h3>Ask this elsewhere</h3>
@@ -129,11 +123,7 @@ function Code({ of: code }: { of: Record<string, string> }) {
             {name}
           </Button>
         ))}
-        {isSecureContext && (
-          <Button class="link" onClick={copy}>
-            {copied === text ? "Copied" : "Copy"}
-          </Button>
-        )}
+        <Copy of={text} />
       </p>
       <pre class="code" tabIndex={0} aria-label={`The question as ${shown}`}>
         {text}

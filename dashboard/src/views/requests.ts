@@ -47,8 +47,5 @@ export function accessRequest(): ListAccessRequest | undefined {
   return { resource: ledger && fullName(ledger), caller, permission, refused };
 }
 export function activityJson() {
-  const asked = accessRequest();
-  return asked
-    ? jsonAddress("AdminService/ListAccess", asked)
-    : jsonAddress("AuditService/GetCheckpoint", {});
+  return jsonAddress("AdminService/ListAccess", accessRequest() ?? {});
 }

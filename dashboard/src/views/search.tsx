@@ -125,6 +125,7 @@ export function Search() {
         {of && !busy && !error && (
           <p class="footnote">
             {!named && !roots.length && "Nothing has this name. "}
+            Of callers, those who made ledgers are searched.{" "}
             {named && (
               <>
                 At most eight of each. <A href={all}>All of their ledgers as a list</A>.{" "}
