@@ -16,7 +16,8 @@ function bestLabel(points: Point[]): string {
   if (!bounded.length) return "best method, upper end only";
   const widest = Math.max(...bounded.map((point) => point.upper - point.lower!));
   const thin = bounded.length === points.length && widest < points.at(-1)!.upper / 150;
-  return `best method${thin ? "; at each size its interval is thinner than the line" : " and its interval"}`;
+  if (!thin) return "best method and its interval";
+  return "best method; at each size its interval is thinner than the line";
 }
 function seriesOf(best: Curve, renyi: Curve, method: string | undefined): Series[] {
   const end = ({ points }: Curve) => epsilonText(points.at(-1)!.upper);
