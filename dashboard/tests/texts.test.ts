@@ -146,15 +146,18 @@ test("a note's cosigners are whoever signed beside the log, whose own keys may b
 test("plain words speak of what neighbouring data sets differ in", () => {
   assert.deepEqual(attackWords("ADD_OR_REMOVE_ONE", "patient"), {
     unknown: "whether one given patient was in the data",
-    found: "of those who were in",
+    falsely: "who were not in",
+    rightly: "who were",
   });
   assert.deepEqual(attackWords("REPLACE_ONE", "patient"), {
     unknown: "which of two values one given patient has",
-    found: "of those who have the value that they look for",
+    falsely: "with the other value",
+    rightly: "with the value that they look for",
   });
   assert.deepEqual(attackWords("ZERO_OUT", "patient"), {
     unknown: "whether one given patient contributed or was left blank",
-    found: "of those who contributed",
+    falsely: "left blank",
+    rightly: "who contributed",
   });
   assert.equal(attackWords("OF_LATER", "patient"), undefined);
 });

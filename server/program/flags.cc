@@ -315,7 +315,7 @@ void Describe(flags::App& app, Given& given) {
       ->capture_default_str();
   AddFile(app, "--postgres", flags.postgres,
           "Keep the ledgers in the PostgreSQL database whose connection string this file "
-          "holds; only its owner may have rights to the file");
+          "holds; mode 600, or what Kubernetes and systemd make of secrets");
   DescribeSigning(app, given);
   AddNumber(app, "--max-message-bytes", door.max_message_bytes, "Greatest message taken", 1 << 16,
             1 << 26);

@@ -126,29 +126,32 @@ TEST_F(FilterGateTest, TakesExactlyWhatFitsAndRefusesTheRestWhole) {
 // A step that was worked out of another head is not taken, and one that was is refused as any
 // other.
 TEST_F(FilterGateTest, TakesWhatWasWorkedOutAheadOnlyOfItsOwnHead) {
-  rig_.Create("a", HeldBy(kRho));
-  ASSERT_TRUE(Append("a", {Gaussian(2)}).ok());
+  rig_.Create("a", HeldBy(kRho));  // 32 of Gaussian(4)
+  const auto batch = [&](int events) {
+    return BatchOf("a", std::vector<v1::Event>(static_cast<size_t>(events), Gaussian(4)));
+  };
+  ASSERT_TRUE(Append(batch(8)).ok());
   LedgerReader& reader = rig_.store();
   const auto head = [&] { return *rig_.store().Head(LedgerName("a")); };
   const auto change = [&](const LedgerHead& of, int events) {
-    return *AppendBatch(of, BatchDraft(BatchOf("a", std::vector<v1::Event>(events, Gaussian(2)))),
-                        absl::Now());
+    return *AppendBatch(of, BatchDraft(batch(events)), absl::Now());
   };
   const auto before = head();
-  const LedgerChange six = change(*before, 6);
-  const auto ahead = gate_->WorkAhead(*before, six);
+  const LedgerChange sixteen = change(*before, 16);
+  const auto ahead = gate_->WorkAhead(*before, sixteen);
   ASSERT_NE(ahead, nullptr);
-  ASSERT_TRUE(Append("a", {Gaussian(2)}).ok());  // 7 more do not fit any more, 6 do
+  EXPECT_EQ(gate_->WorkAhead(*before, change(*before, 7)), nullptr) << "it is not worth it";
+  ASSERT_TRUE(Append(batch(8)).ok());  // 17 more do not fit any more, 16 do
   const auto after = head();
-  EXPECT_EQ(gate_->WorkAhead(*before, six), nullptr) << "of a head that is gone";
-  for (const int events : {7, 6}) {
+  EXPECT_EQ(gate_->WorkAhead(*before, sixteen), nullptr) << "of a head that is gone";
+  for (const int events : {17, 16}) {
     const LedgerChange now = change(*after, events);
     const auto of_now = gate_->WorkAhead(*after, now);
     ASSERT_NE(of_now, nullptr);
     for (AppendGate::Ahead* const given : {of_now.get(), ahead.get()}) {
       const absl::Status admitted = gate_->Admit(*after, now, "", reader, given);
-      if (events == 7) {
-        ExpectCrossed(admitted, "6");
+      if (events == 17) {
+        ExpectCrossed(admitted, "16");
       } else {
         EXPECT_TRUE(admitted.ok()) << admitted;
       }
