@@ -2,7 +2,7 @@
 // server is.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { call, everyPage, headers, type CallError } from "../api/client";
+import { call, headers, type CallError } from "../api/client";
 import type {
   Access,
   GetCheckpointResponse,
@@ -12,7 +12,6 @@ import type {
 } from "../api/types";
 import { useCall } from "../api/use_call";
 import { generation, lastHeard, liveState } from "../live";
-import { downloadCsv } from "../parts/download";
 import { Chip } from "../parts/icon";
 import {
   A,
@@ -33,6 +32,7 @@ import { entriesText, grouped, number } from "../text/numbers";
 import { fullWords } from "../text/dates";
 import { Time } from "../text/time";
 import { cosigners, keyId } from "../text/words";
+import { AccessFile } from "./access_file";
 import { accessRequest } from "./requests";
 
 function useHealth(path: string): ComponentChildren {
@@ -229,54 +229,6 @@ function Filter() {
   );
 }
 
-// A line as text, of which a file has one row.
-const csvRow = (line: Access) => ({
-  time: line.time,
-  caller: line.caller,
-  from: line.peer,
-  refused: line.refused && (line.refused.permission || (line.caller ? "a question" : "sign-in")),
-  refused_on: line.refused?.resource,
-  refused_reason: line.refused?.reason,
-  refused_times: line.refused && (line.refused.count ?? 1),
-  administers: line.administers?.method,
-  administers_about: line.administers?.about,
-  reads: (line.reads ?? [])
-    .map(({ permission, resource = "", count = "1", entries }) =>
-      [permission, resource, `${count} times`, entries && `${entries} entries`]
-        .filter(Boolean)
-        .join(" "),
-    )
-    .join("; "),
-});
-// Every page of the record, however far back.
-function Csv({ of: request }: { of: ListAccessRequest }) {
-  const [got, setGot] = useState<number | undefined>();
-  const [error, setError] = useState<CallError | undefined>();
-  const write = async () => {
-    const lines: Access[] = [];
-    setError(undefined);
-    setGot(0);
-    try {
-      const all = { ...request, pageSize: 1000 };
-      await everyPage("AdminService/ListAccess", all, ({ access = [] }) => {
-        setGot(lines.push(...access));
-      });
-      downloadCsv("access-record", lines.map(csvRow));
-    } catch (failed) {
-      setError(failed as CallError);
-    }
-    setGot(undefined);
-  };
-  return (
-    <>
-      <Button class="link" disabled={got !== undefined} onClick={write}>
-        {got === undefined ? "CSV of all pages" : `CSV: ${grouped(got)} read`}
-      </Button>
-      {error && <Failed error={error} what="all of the record for the file" />}
-    </>
-  );
-}
-
 interface RecordProps {
   of: ListAccessRequest;
   title: string;
@@ -327,7 +279,7 @@ function Record({ of: request, title, aside, above, children }: RecordProps) {
         title={title}
         side={
           <>
-            {lines.length > 0 && <Csv of={request} />}
+            {lines.length > 0 && <AccessFile of={request} />}
             <Button class="link" onClick={first.again}>
               Ask again
             </Button>
