@@ -217,7 +217,8 @@ export const cases = {
       ["held-budget", "held-a"].forEach(made);
       const older = readFileSync(at("held-budget"));
       await grant("held-b");
-      ["held-budget", "held-b"].forEach(made);
+      await create(server, "apart", declared("other", "person"));
+      ["held-budget", "held-b", "apart", "adult-sealed-v1"].forEach(made);
       writeFileSync(at("older"), older);
       const stranger = readFileSync(at("held-a"));
       stranger[stranger.length >> 1] ^= 1;
@@ -261,6 +262,14 @@ export const cases = {
         const none = await drop("held-a", "held-b");
         assert.equal(none.outcome, "missing", none.row);
         assert.match(none.row, /No budget was checked: none of the ledgers is a budget/);
+        // No budget is spoken of where none is.
+        const apart = await drop("apart", "adult-sealed-v1");
+        assert.match(apart.all, /signed, and they are not all of one budget/);
+        assert.doesNotMatch(apart.all, /was not checked as a whole/);
+        // What nobody signs is no proof of anything.
+        const [shown, not] = apart.all.split("What it does not show");
+        assert.doesNotMatch(shown, /README/);
+        assert.match(not, /README, events\.jsonl(, statement\.json)?\) say: nobody signs them/);
         const bent = await drop("held-budget", "bent");
         assert.equal(bent.outcome, "none", bent.row);
         assert.match(bent.all, /bent.bundle: [\w ]+ failed/);

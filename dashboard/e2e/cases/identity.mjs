@@ -285,6 +285,17 @@ export const cases = {
             row,
             /^token:eve refused export on mine: the caller does not have .* 127\.0\.0\.1:/,
           );
+        // The file has all pages, and the address as JSON is what is shown.
+        const coming = tab.waitForEvent("download");
+        await tab.click("text=CSV of all pages");
+        const file = readFileSync(await (await coming).path(), "utf8")
+          .trim()
+          .split("\n");
+        assert.match(file[0], /^time,caller,from,refused,/);
+        assert.equal(file.filter((line) => line.includes("token:eve")).length, refused);
+        assert.ok(file.slice(1).every((line) => /^\d{4}-\d\d-\d\dT[\d:.]+Z,/.test(line)));
+        const json = await tab.getAttribute("text=This page as JSON", "href");
+        assert.match(json, /AdminService\/ListAccess\?/);
         // By the fields, which the address has too.
         await tab.selectOption("select[name=permission]", "export");
         await tab.fill("input[name=caller]", "token:bob");

@@ -37,12 +37,14 @@ export const cases = {
           organization: "An organisation of some size",
         },
       });
+      server.useToken("dpl_wrong");
+      for (let i = 0; i < 2; i++) await assert.rejects(server.call("LedgerService/ListLedgers"));
       const { page: tab, trouble } = await openPage(browser);
       await tab.goto(`${server.base}/activity`);
       await until(tab, () => document.querySelector("dialog[open] input[type=password]"));
       await tab.fill("dialog input[type=password]", token);
       await tab.click("dialog button[type=submit]");
-      await until(tab, () => document.querySelectorAll("table.lines.access tbody tr").length > 1);
+      await until(tab, () => document.querySelectorAll("table.lines.access tbody tr").length > 2);
       await says(tab, "Tokens");
       await until(tab, () => document.querySelectorAll("table.lines").length > 1);
       for (const height of await heights(tab, LINES)) assert.ok(height <= 41, String(height));

@@ -61,3 +61,13 @@ export type Message =
   | { type: "check"; check: Check }
   | { type: "progress"; done: number; total: number; bytes: number }
   | { type: "end"; end: End };
+// As a row of a file.
+export const checkRow = ({ of, id, title, outcome, text, expected, found }: Check) => ({
+  file: of,
+  check: id,
+  title,
+  outcome,
+  text,
+  signed: expected,
+  found,
+});

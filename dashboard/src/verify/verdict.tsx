@@ -10,7 +10,7 @@ import { bytesText, entriesText, grouped } from "../text/numbers";
 import { fullWords } from "../text/dates";
 import { Name, visible } from "../text/names";
 import { keyId } from "../text/words";
-import type { Check, End, Job, Outcome, Witness } from "./job";
+import { checkRow, type Check, type End, type Job, type Outcome, type Witness } from "./job";
 import { givenKeys } from "./note";
 import { run } from "./in_worker";
 
@@ -126,16 +126,6 @@ const CheckRow = ({ of: check }: { of: Check }) => (
   </div>
 );
 
-const csvRow = ({ of, id, title, outcome, text, expected, found }: Check) => ({
-  file: of,
-  check: id,
-  title,
-  outcome,
-  text,
-  signed: expected,
-  found,
-});
-
 interface VerdictProps {
   running: Running;
   name: string;
@@ -191,7 +181,9 @@ function verdictOf({ running, name, files }: VerdictProps): Verdict {
       {
         key: "by no key that you gave",
         document: "and your document does not stand",
-        budget: "and a budget was not checked as a whole",
+        budget: /is no budget, and under none/.test(missing.text)
+          ? "and they are not all of one budget"
+          : "and a budget was not checked as a whole",
       }[missing.id as string] ?? "without a witness of yours";
     return {
       shape: "attend",
@@ -261,7 +253,7 @@ export function Verdict(props: VerdictProps) {
               <Button
                 class="link"
                 disabled={!over}
-                onClick={() => downloadCsv(`checks-${props.name}`, checks.map(csvRow))}
+                onClick={() => downloadCsv(`checks-${props.name}`, checks.map(checkRow))}
               >
                 CSV
               </Button>
