@@ -45,12 +45,20 @@ export const cases = {
       };
       for (let left = 100; left && !(await summed()); left--)
         await new Promise((done) => setTimeout(done, 100));
-      const { tab, trouble } = await opened(browser, server, ["well", "ill", "nowhere"]);
+      await create(server, "unstated", plan);
+      await append(server, "unstated", [gaussian(4)]);
+      const { tab, trouble } = await opened(browser, server, [
+        "well",
+        "ill",
+        "nowhere",
+        "unstated",
+      ]);
       const found = await rowsOf(tab);
-      assert.deepEqual(found.Corrections, ["none", "1", "–"]);
-      assert.deepEqual(found["Refused batches"], ["none", "1", "–"]);
-      assert.deepEqual(found["Releases that may be missing"], ["none", "1", "–"]);
-      const [small, warned, none] = found["δ against 1/n"];
+      assert.deepEqual(found.Corrections, ["none", "1", "–", "none"]);
+      assert.deepEqual(found["Refused batches"], ["none", "1", "–", "none"]);
+      assert.deepEqual(found["Releases that may be missing"], ["none", "1", "–", "none"]);
+      const [small, warned, none, unstated] = found["δ against 1/n"];
+      assert.equal(unstated, "n is not stated");
       assert.deepEqual([small, none], ["no warning", "–"]);
       assert.match(warned, /^delta is too large: .*100000000 records/);
       assert.equal(found.Cost[2], "There is no such ledger.");
@@ -81,6 +89,20 @@ export const cases = {
         };
       });
       assert.deepEqual(box, { table: [0, 0], dialog: 0 });
+      // Of a link to eleven, what is not shown is named.
+      await tab.goto(`${server.base}/ledgers?open=compare:${[...names, "eleventh"].join(",")}`);
+      await until(tab, () =>
+        /names 11 ledgers\. The first 10 are compared; not shown: eleventh\./.test(
+          document.body.innerText,
+        ),
+      );
+      // Selected by hand on a telephone too.
+      await tab.setViewportSize({ width: 360, height: 800 });
+      await tab.goto(`${server.base}/ledgers`);
+      await until(tab, () => document.querySelectorAll("table.lines tbody tr").length === 10);
+      for (const at of [0, 1]) await tab.click(`table.lines input[type=checkbox] >> nth=${at}`);
+      await tab.click("main .actions >> text=Compare 2");
+      await until(tab, () => document.querySelector("dialog table.compare"));
       assert.deepEqual(trouble, []);
     },
   ),

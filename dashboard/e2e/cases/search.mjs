@@ -41,7 +41,10 @@ export const cases = {
       await settled(tab);
       await ask(tab, leaf);
       await says(tab, "the search knows the roots of ledgers as they are now");
-      assert.match(await text(tab), /Nothing has this name/);
+      assert.match(
+        await text(tab),
+        /Nothing has this name\. Of callers, those who made ledgers are/,
+      );
       await tab.click("dialog >> text=/among the entries of/");
       await until(tab, () => /Entry 1/.test(document.querySelector(".opened-entry")?.innerText));
       // The root of before is none of now.
