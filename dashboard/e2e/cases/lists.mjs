@@ -218,7 +218,7 @@ export const cases = {
       await rowsAre(tab, 4 + datasetsOf(others));
       assert.ok((await text(tab)).includes(countsOf(RUNS, others)));
       await tab.click("text=The server’s own ledgers");
-      await until(tab, () => /recomputa/.test(document.body.innerText));
+      await until(tab, () => /recomputation/.test(document.body.innerText));
       assert.doesNotMatch(await text(tab), /run-0/);
       await tab.goto(`${server.base}/dataset?name=set-1`);
       await rowsAre(tab, RUNS / 4);

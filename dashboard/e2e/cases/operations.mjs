@@ -526,13 +526,19 @@ export const cases = {
       assert.deepEqual(await cutOff(tab), [], what);
       assert.equal(
         await tab.evaluate(() =>
-          ["header.top", ".actions", "footer.foot > :not(:first-child)"].some((one) =>
+          ["header.top", ".actions", "footer.foot a", "footer.foot button"].some((one) =>
             document.querySelector(one)?.checkVisibility(),
           ),
         ),
         false,
         "no buttons on paper",
       );
+      // The zone of its times goes along.
+      const zone = await tab.evaluate(() => {
+        const [first] = document.querySelectorAll("footer.foot > *");
+        return first ? first.checkVisibility() && first.innerText : "";
+      });
+      if (zone !== "") assert.equal(zone, "times in Europe/Berlin", what);
       const height = await tab.evaluate(() => document.documentElement.scrollHeight);
       const pdf = await tab.pdf({
         format: "A4",

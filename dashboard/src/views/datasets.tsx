@@ -219,11 +219,11 @@ export function Datasets() {
             columns={[
               { ...sorted("Data set", "name", "attention"), class: "main", width: 200 },
               { ...sorted("State", "attention", "attention"), width: 110 },
-              { ...sorted("Runs", "runs", "attention"), width: 115 },
+              { ...sorted("Runs", "runs", "attention"), width: 132 },
               { ...sorted("Unit and neighbours", "unit", "attention"), width: 195 },
               {
                 ...sorted("All runs together, if all is seen", "epsilon", "attention"),
-                width: 390,
+                width: 373,
               },
               { ...sorted("Last entry", "last", "attention"), width: 112 },
             ]}

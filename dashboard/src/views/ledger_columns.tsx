@@ -50,13 +50,13 @@ export const LEDGER_COLUMNS: Record<string, LedgerColumn> = {
     label: "Protects",
     head: "Unit and neighbours",
     field: "unit",
-    width: 190,
+    width: 195,
     cell: ({ ledger, summary }) => <Protects of={summaryTerms(summary, ledger)} />,
   },
   dataset: {
     label: "Data set",
     field: "dataset",
-    width: 120,
+    width: 118,
     cell: ({ ledger: { declaration } }) => (
       <A class="quiet" href={datasetAddress(declaration?.dataset)}>
         <Name of={declaration?.dataset} />
@@ -66,7 +66,7 @@ export const LEDGER_COLUMNS: Record<string, LedgerColumn> = {
   rounds: {
     label: "Rounds",
     field: "rounds",
-    width: 100,
+    width: 110,
     cell: ({ ledger, summary }) => roundsText(ledger, summary),
   },
   last: {

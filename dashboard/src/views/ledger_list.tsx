@@ -151,7 +151,7 @@ export function LedgerTable({ rows, without, chosen, choose }: TableProps) {
       class="lines"
       columns={[
         ...(chosen ? [compare] : []),
-        { ...sorted("Ledger", "name"), class: "main", width: 222 },
+        { ...sorted("Ledger", "name"), class: "main", width: 212 },
         ...columns,
       ]}
       rows={rows.map((row) => ({
