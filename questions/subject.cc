@@ -163,6 +163,18 @@ void AddMissing(const LedgerPart& part, v1::LedgerReference& reference, Subject&
   }
 }
 
+// Of an ancestor, whose text says so: its entries count as the ledger's own do.
+void AddCorrections(const LedgerPart& part, v1::LedgerReference& reference) {
+  for (const HistoryReader::CorrectionAt& at : part.reader->corrections()) {
+    v1::CorrectionNote& note = *reference.add_corrections();
+    note.set_sequence(at.sequence);
+    note.set_corrected_sequence(at.correction.corrected_sequence());
+    note.set_text(reference.name() == part.name
+                      ? at.correction.text()
+                      : absl::StrCat("in ", part.name, ": ", at.correction.text()));
+  }
+}
+
 v1::LedgerReference ReferenceTo(const Lineage& lineage) {
   const LedgerPart& own = lineage.front();
   const v1::Declaration& declaration = own.declaration();
@@ -177,12 +189,7 @@ v1::LedgerReference ReferenceTo(const Lineage& lineage) {
   for (const LedgerPart& part : lineage) rounds += part.reader->history().RoundCount();
   reference.set_rounds(rounds);
   reference.set_planned_rounds(declaration.planned_rounds());
-  for (const HistoryReader::CorrectionAt& at : own.reader->corrections()) {
-    v1::CorrectionNote& note = *reference.add_corrections();
-    note.set_sequence(at.sequence);
-    note.set_corrected_sequence(at.correction.corrected_sequence());
-    note.set_text(at.correction.text());
-  }
+  for (const LedgerPart& part : lineage) AddCorrections(part, reference);
   const v1::LedgerEntry& first = own.reader->first();
   if (first.has_fork()) {
     *reference.mutable_fork() = first.fork();

@@ -245,6 +245,26 @@ TEST_F(ForkCostTest, SpooledEventsOfAnAncestorAreWarnedOf) {
                                  "\"w\": its policy is SPOOL")));
 }
 
+// Its first sentence was as if nothing were wrong with the entries that it carries on from.
+TEST_F(ForkCostTest, IsCorrectedWhereItsParentIs) {
+  MakeParent();
+  v1::AppendBatchRequest correction = Batch(LedgerName("parent"), "w", "correction");
+  v1::NewEntry& entry = *correction.add_entries();
+  entry.mutable_correction()->set_text("sigma was 0.3");
+  entry.mutable_correction()->set_corrected_sequence(1);
+  rig_.Append(correction);
+  rig_.Fork("parent", 4, "child");
+  rig_.Fork("parent", 3, "before");
+  const v1::ComputeEpsilonResponse answer = rig_.Answer({"child"});
+  ASSERT_EQ(answer.details().ledgers(0).corrections_size(), 1);
+  const v1::CorrectionNote& note = answer.details().ledgers(0).corrections(0);
+  EXPECT_EQ(note.text(), "in projects/p/ledgers/parent: sigma was 0.3");
+  EXPECT_EQ(note.corrected_sequence(), 1u);
+  EXPECT_THAT(answer.details().guarantee(), HasSubstr("The record is corrected: "));
+  // The control: at three entries the correction was not there.
+  EXPECT_THAT(rig_.Answer({"before"}).details().guarantee(), Not(HasSubstr("is corrected")));
+}
+
 TEST_F(ForkCostTest, AreReadAHundredDeep) {
   rig_.Create("f0");
   rig_.Append("f0", {RoundsEvent(100)});
