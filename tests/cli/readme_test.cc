@@ -39,6 +39,8 @@ std::vector<Step> MarkedSteps(const std::string& readme) {
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(block, '\n'))) {
       if (absl::StartsWith(line, "$ ")) {
         steps.push_back({line.substr(2), {}});
+      } else if (!steps.empty() && absl::EndsWith(steps.back().command, "\\")) {
+        absl::StrAppend(&steps.back().command, "\n", line);  // the command goes on
       } else if (!line.empty() && !steps.empty()) {
         steps.back().shown.push_back(line);
       }
