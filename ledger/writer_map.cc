@@ -5,16 +5,14 @@
 #include <utility>
 
 #include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/wire_format_lite.h"
 
 namespace dpledger {
 namespace {
 
 // The first field of a status; an empty one is left out.
 std::string_view NameIn(std::string_view status) {
-  using google::protobuf::internal::WireFormatLite;
-  constexpr uint32_t kTag = WireFormatLite::MakeTag(v1::WriterStatus::kWriterFieldNumber,
-                                                    WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  constexpr uint32_t kLengthDelimited = 2;  // as the encoding calls it
+  constexpr uint32_t kTag = v1::WriterStatus::kWriterFieldNumber << 3 | kLengthDelimited;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(status.data()),
                                             static_cast<int>(status.size()));
   uint32_t length = 0;

@@ -218,7 +218,7 @@ std::atomic<std::shared_ptr<const FilterGate::Latest>>& FilterGate::LatestOf(
   return latest_[std::hash<std::string>()(ledger) % latest_.size()];
 }
 
-// `asked`: of a batch that was not worked out ahead; such a one asked for what it found.
+// `asked`: by a batch that was not worked out ahead; one that was found all of it in `before`.
 void FilterGate::Publish(const Batch& batch, const Place& place, Parts asked) {
   std::atomic<std::shared_ptr<const Latest>>& slot = LatestOf(batch.head.name);
   const std::string& writer = batch.change.writer.writer();
@@ -371,16 +371,17 @@ questions::UsesOfPart FilterGate::Quick(const Terms& terms, Work& work, Parts* a
   return [this, &terms, &work, asked](const questions::RunPart& part) -> Known {
     mutex_.AssertHeld();
     const std::string key = KeyOf(terms, part.key);
-    if (const Known* const known = FindKnown(key); known != nullptr) {
-      if (asked != nullptr) asked->emplace(key, *known);
-      return *known;
-    }
+    const auto noted = [&](const Known& uses) {
+      if (asked != nullptr) asked->emplace(key, uses);
+      return uses;
+    };
+    if (const Known* const known = FindKnown(key); known != nullptr) return noted(*known);
     if (work.began == absl::InfinitePast()) work.began = absl::Now();
     if (part.quick && terms.adjacency != accountant::Adjacency::kReplaceOne &&
         absl::Now() < work.began + kMostQuick) {
       Known uses = UsesOf(terms, part.history());
       Remember(key, uses);
-      return uses;
+      return noted(uses);
     }
     work.terms = terms;
     work.parts.push_back({key, part.history()});

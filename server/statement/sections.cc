@@ -154,8 +154,9 @@ void AddReleased(const Facts& facts, SectionBuilder& builder) {
 // ---- 4. Sampling ----
 
 bool HaveMechanisms(const Facts& facts) {
-  return std::any_of(facts.ledgers.begin(), facts.ledgers.end(),
-                     [](const LedgerFacts& one) { return !MechanismsText(one).empty(); });
+  return std::any_of(facts.ledgers.begin(), facts.ledgers.end(), [](const LedgerFacts& one) {
+    return one.own.has_value() && !one.own->history.Mechanisms().empty();
+  });
 }
 
 v1::Statement::Table ByLedger(const Facts& facts) {

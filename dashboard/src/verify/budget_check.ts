@@ -33,9 +33,10 @@ export class BudgetCheck {
     if (!answer) {
       const failure = this.accountant.failure!;
       const why = failure.message.replace(/\.$/, "");
-      return failure instanceof AccountingError && BROKEN.includes(failure.reason)
+      const reason = failure instanceof AccountingError ? failure.reason : "";
+      return BROKEN.includes(reason)
         ? { outcome: "failed", text: `The budget was not kept: ${why}.` }
-        : { outcome: "missing", text: `No budget was checked: ${why}.` };
+        : { outcome: "missing", text: `No budget was checked: ${why}.`, reason };
     }
     const { origin = "", spending = {}, grants = 0, runs = [], missing = [] } = answer;
     const { filter, bound = 0, spent = 0 } = spending;

@@ -19,6 +19,7 @@ export interface Verdict {
   text: string;
   expected?: string;
   found?: string;
+  reason?: string; // the accountant's, of what it did not answer
 }
 
 interface Asked {

@@ -28,6 +28,7 @@ export interface Check {
   expected?: string;
   found?: string;
   witnesses?: Witness[];
+  reason?: string; // the accountant's, of what it did not answer
   stopped?: { title: string; meaning: string }; // what an unfinished check means
 }
 // What is known of one that cosigned, or whose key the reader has: whether its signature was

@@ -181,9 +181,10 @@ function verdictOf({ running, name, files }: VerdictProps): Verdict {
       {
         key: "by no key that you gave",
         document: "and your document does not stand",
-        budget: /is no budget, and under none/.test(missing.text)
-          ? "and they are not all of one budget"
-          : "and a budget was not checked as a whole",
+        budget:
+          missing.reason === "NO_BUDGET"
+            ? "and they are not all of one budget"
+            : "and a budget was not checked as a whole",
       }[missing.id as string] ?? "without a witness of yours";
     return {
       shape: "attend",
